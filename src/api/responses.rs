@@ -25,7 +25,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
-use tintype_storage::store::tables::{API_KEY_LAST_USE, OPERATOR_EVENTS};
+use tintype_storage::store::tables::{API_KEY_LAST_USE, JOB_REFUNDS, OPERATOR_EVENTS, PANEL_KEYS};
 use tintype_storage::store::{Page, StoreError};
 
 /// An account with the usage of its limits.
@@ -46,7 +46,7 @@ pub async fn api_key(
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
-    let panel_key = accounts.core.store.panel_key(key.account).await?;
+    let panel_key = PANEL_KEYS.get(&accounts.core.store, &key.account).await?;
     with_usage(accounts, key, panel_key, text).await
 }
 
@@ -55,7 +55,7 @@ pub async fn api_keys(
     account: AccountId,
     page: Page<api_key::ApiKey>,
 ) -> Result<Listing<ApiKey>, Error> {
-    let panel_key = accounts.core.store.panel_key(account).await?;
+    let panel_key = PANEL_KEYS.get(&accounts.core.store, &account).await?;
     let keys = page.items.into_iter();
     let listed = keys.map(|key| with_usage(accounts, key, panel_key, None));
     Ok(Listing::of(try_join_all(listed).await?, page.next))
@@ -124,7 +124,7 @@ pub async fn for_operator<'a>(
     let tries = tries.filter(|_| !job.is_erased());
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
-    let refunded = core.store.refund_of(job.account, job.id).await?;
+    let refunded = JOB_REFUNDS.get(&core.store, &(job.account, job.id)).await?;
     Ok(JobRecord {
         causes: causes.collect(),
         picture: record.picture.map(|it| Picture { backend, ..it }),

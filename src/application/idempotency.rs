@@ -6,8 +6,9 @@ use crate::application::error::{Error, key_reused};
 use crate::application::settings::Settings;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::tables::IDEMPOTENCY;
 use tintype_storage::store::{
-    AcceptError, IdempotencyRecord, IdempotencyUse, IdempotentCall, Writes,
+    AcceptError, IdempotencyKey, IdempotencyRecord, IdempotencyUse, IdempotentCall, Made, Write,
 };
 use uuid::Uuid;
 
@@ -41,7 +42,7 @@ pub async fn first_use(
 ) -> Result<Option<Uuid>, Error> {
     match first(core, call, account, &used.name).await? {
         Some(first) if first.fingerprint != used.fingerprint => Err(used_before()),
-        first => Ok(first.map(|first| first.made)),
+        first => Ok(first.map(|first| first.made.id())),
     }
 }
 
@@ -82,19 +83,25 @@ pub fn used_before() -> Error {
     key_reused(AcceptError::KeyReused.to_string())
 }
 
-/// The writes that record the first use of the key of a call that no account decides.
+/// Records the first use of the key of a call that no account decides.
 pub fn record_use(
-    core: &Core,
     settings: &Settings,
-    (call, account): (IdempotentCall, AccountId),
-    used: &IdempotencyUse,
-    made: Uuid,
+    account: AccountId,
+    used: IdempotencyUse,
+    made: Made,
     now: Timestamp,
-) -> Writes {
+) -> Write {
+    let call = made.call();
+    let key = IdempotencyKey {
+        account,
+        call,
+        name: used.name,
+        expires_at: now.plus(call.retention(settings.config.idempotency.retention())),
+    };
     let record = IdempotencyRecord {
         made,
         fingerprint: used.fingerprint,
-        expires_at: now.plus(call.retention(settings.config.idempotency.retention())),
+        expires_at: key.expires_at,
     };
-    core.store.remember_use(call, account, &used.name, &record)
+    IDEMPOTENCY.put(&key, &record)
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tintype_storage::domain::counted::counted;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::LoadOutcome;
+use tintype_storage::store::tables::VAULT_KEY;
 use tintype_storage::store::{Store, StoreError};
 
 /// Faults listed in an error.
@@ -175,7 +176,7 @@ impl VaultKeySource {
     /// # Errors
     /// The store fails.
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
-        if store.vault_key().await?.is_some() {
+        if VAULT_KEY.get(store, &()).await?.is_some() {
             return Ok(Self::ClusterSecret);
         }
         Ok(match store.any_webhook().await? {

@@ -15,7 +15,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
 use tintype_storage::store::Store;
-use tintype_storage::store::tables::IMAGES_KEPT_SINCE;
+use tintype_storage::store::tables::IMAGES_FORGOTTEN;
 
 pub struct Records {
     /// An unnamed file, positioned at its start.
@@ -260,7 +260,7 @@ impl<'a> Spool<'a> {
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
         let mut images_kept_since = Timestamp::EPOCH;
         while let Some(entry) = reader.read()? {
-            if let Some(((), mark)) = IMAGES_KEPT_SINCE.entry(&entry.key, &entry.value)? {
+            if let Some(((), mark)) = IMAGES_FORGOTTEN.entry(&entry.key, &entry.value)? {
                 images_kept_since = mark;
             }
         }
@@ -299,7 +299,7 @@ mod tests {
         let store = Store::new(Arc::clone(&engine));
         let recent = Timestamp::now();
         for (mark, is_new) in [(recent, true), (Timestamp::EPOCH, false)] {
-            let mark = IMAGES_KEPT_SINCE.raise(&store, mark).await.unwrap();
+            let mark = IMAGES_FORGOTTEN.raise(&store, mark).await.unwrap();
             assert_eq!(mark.is_empty(), !is_new);
             commit_and_wait(&*engine, mark).unwrap();
         }

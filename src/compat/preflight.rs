@@ -87,7 +87,7 @@ async fn may_be_replay(
         let now = state.core.now();
         return Ok(state.recent_calls.has_earlier(key.id, attempt, now));
     };
-    let call = IdempotentCall::Generation;
+    let call = IdempotentCall::Submission;
     let first = idempotency::first(&state.core, call, key.account, name).await?;
     Ok(first.is_some())
 }

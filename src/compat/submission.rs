@@ -56,7 +56,7 @@ impl Call<'_> {
         let on_drop = on_drop_of(request);
         let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
         if let Some(used) = request.idempotency() {
-            let call = IdempotentCall::Generation;
+            let call = IdempotentCall::Submission;
             let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::person::{Digest32, PersonId};
-use tintype_storage::store::tables::AUDIT_LOG;
+use tintype_storage::store::tables::{AUDIT_LOG, DELETED_IMAGES};
 use tintype_storage::store::{All, JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -198,7 +198,7 @@ async fn hash_jobs(
         (job.id, job.state.as_str(), percent).hash(hasher);
     }
     if let (Some(newest), Some(oldest)) = (jobs.first(), jobs.last()) {
-        let deleted = core.store.deleted_images_of(account, oldest.id, newest.id);
+        let deleted = DELETED_IMAGES.jobs_in(&core.store, account, oldest.id, newest.id);
         deleted.await?.hash(hasher);
     }
     let favourites = core.store.favourites_of(account, None, None, WATCHED);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
+use tintype_storage::store::tables::PEOPLE;
 use tintype_storage::store::{KeyName, StoreError};
 
 /// The names that one response needs. A name is `None` if its record was deleted; a deleted key keeps its name.
@@ -26,7 +27,7 @@ impl Names {
     /// The email address of a person.
     pub async fn person(&mut self, core: &Core, account: AccountId, id: PersonId) -> Name {
         let look_up = async || {
-            let person = core.store.person(account, id).await?;
+            let person = PEOPLE.get(&core.store, &(account, id)).await?;
             Ok(person.map(|it| it.email.as_str().to_owned()))
         };
         get_or_look_up(&mut self.people, id, look_up).await

@@ -20,7 +20,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::PEOPLE;
+use tintype_storage::store::tables::{PANEL_KEYS, PEOPLE};
 
 /// Only this many of the newest deliveries are counted.
 const DELIVERIES: usize = 1_000;
@@ -94,7 +94,7 @@ fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value,
 
 /// Counts the active keys without the panel's own key.
 fn active_keys(core: &Core, account: AccountId) -> Result<usize, StoreError> {
-    let panel = core.store.panel_key(account).wait()?;
+    let panel = PANEL_KEYS.get(&core.store, &account).wait()?;
     let keys = core.store.keys_of(account, MAX_KEYS + 1, None);
     let keys = keys.wait()?.items;
     let own = keys.iter().filter(|it| it.active && Some(it.id) != panel);

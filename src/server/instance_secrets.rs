@@ -8,6 +8,7 @@ use crate::config::{Config, Secret};
 use crate::objects::{FileSigningKey, ObjectStorage};
 use crate::webhooks::{Vault, VaultError};
 use tintype_storage::store::Store;
+use tintype_storage::store::tables::VAULT_KEY;
 
 /// Where the secrets of an instance come from.
 pub enum InstanceSecrets {
@@ -61,7 +62,7 @@ impl InstanceSecrets {
     /// The vault's key does not open the webhook secrets on record.
     pub async fn open_vault(&self, config: &Config, store: &Store) -> Result<Vault, StartError> {
         let data_dir = &config.storage.data_dir;
-        let has_vault_key = store.vault_key().await?.is_some();
+        let has_vault_key = VAULT_KEY.get(store, &()).await?.is_some();
         let vault = match (self, &config.cluster.secret) {
             (Self::Cluster(secret), _) => Vault::of_nodes(store, secret, data_dir).await,
             // The records were moved here from a cluster.

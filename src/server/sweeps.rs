@@ -17,9 +17,10 @@ use actix_web::web::Data;
 use chrono::{DateTime, Utc};
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
+use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::engine::Key;
-use tintype_storage::store::tables::{IDS_AHEAD, UPLOADED_FILES};
+use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -126,11 +127,10 @@ impl Sweeps {
         let older_than = core.now().minus(age);
         let SweepLimits { step, steps } = self.limits;
         let delete = async |cursor: &[u8]| {
-            let found = core
-                .store
-                .delete_old_audit_entries(older_than, cursor, step)
-                .await;
-            commit_step(core, found, "lines of the audit log").await
+            // An entry that was written while the clock was ahead does not keep the older entries behind it.
+            let is_old = |entry: &AuditEntry| entry.at < older_than;
+            let found = AUDIT_LOG.delete_where(&core.store, cursor, step, is_old);
+            commit_step(core, found.await, "lines of the audit log").await
         };
         sweep(steps, &mut self.audit_log, delete).await;
     }

@@ -99,7 +99,7 @@ impl Vault {
         data_dir: &Path,
     ) -> Result<Self, VaultError> {
         let outer = Self::with_key(derive_key(cluster_secret, "vault"));
-        let sealed = match store.vault_key().await? {
+        let sealed = match VAULT_KEY.get(store, &()).await? {
             Some(sealed) => sealed,
             None => {
                 let known = store.any_webhook().await?;

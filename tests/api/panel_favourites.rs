@@ -9,7 +9,7 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Wait as _, commit_and_wait};
 use tintype_storage::store::MAX_FAVOURITES;
-use tintype_storage::store::tables::IMAGES_KEPT_SINCE;
+use tintype_storage::store::tables::IMAGES_FORGOTTEN;
 use uuid::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -87,7 +87,7 @@ fn retention_does_not_delete_the_images_of_favourites() {
 
     let forgotten = || {
         let store = &desk.server.inside().store;
-        IMAGES_KEPT_SINCE.mark(store).wait().unwrap()
+        IMAGES_FORGOTTEN.mark(store).wait().unwrap()
     };
     assert_eq!(forgotten(), Timestamp::EPOCH);
     let previews = || {

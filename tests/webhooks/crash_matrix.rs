@@ -11,7 +11,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Commit, Engine, Holds, Key, Value};
-use tintype_storage::store::tables::{DELIVERIES, ENDED_JOBS};
+use tintype_storage::store::tables::{DELIVERIES, ENDED_JOBS, WEBHOOKS};
 use tintype_storage::store::{All, Store};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
@@ -137,9 +137,8 @@ fn go_on(number: usize, image: Image) {
             jobs += 1;
             assert_eq!(delivery.kind, DeliveryKind::Event);
             let over_before = before.get(&id).is_some_and(|it| it.state.due().is_none());
-            let gone = sim
-                .store
-                .webhook(ACCOUNT, delivery.webhook)
+            let gone = WEBHOOKS
+                .get(&sim.store, &(ACCOUNT, delivery.webhook))
                 .wait()
                 .unwrap()
                 .is_none();

@@ -7,6 +7,7 @@ use tintype_storage::domain::delivery::{self, Delivery, DeliveryId, DeliveryKind
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::WEBHOOKS;
 
 /// A delivery, if it exists, and the webhook to which it may be sent now.
 pub(super) type FindResult = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
@@ -29,7 +30,8 @@ async fn of(
     if delivery.kind == DeliveryKind::Operator {
         return Ok(delivery::receiver(operator.as_deref().cloned(), None));
     }
-    let webhook = store.webhook(delivery.account, delivery.webhook).await?;
+    let id = (delivery.account, delivery.webhook);
+    let webhook = WEBHOOKS.get(store, &id).await?;
     // A delivery has the URL that its job or batch named, so the job or batch is read only if the webhook has another URL.
     let same_url = webhook.as_ref().is_none_or(|it| it.url == delivery.url);
     if same_url {

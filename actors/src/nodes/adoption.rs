@@ -19,7 +19,7 @@ use tintype_storage::store::tables::{
     LIVE_JOBS, QUEUE,
 };
 use tintype_storage::store::{
-    All, Decision, DueDelivery, RoundReads, Store, StoreError, Write, Writes,
+    All, Decision, DueDelivery, Gather as _, RoundReads, Store, StoreError, Write, Writes,
 };
 
 /// Records per step.
@@ -80,10 +80,9 @@ impl Decision for AdoptJobs {
         let jobs: Vec<Job> = jobs.map(|(_, job)| job).collect();
         let accounts: HashSet<AccountId> = jobs.iter().map(|job| job.account).collect();
         let batches: HashSet<(AccountId, BatchId)> = jobs.iter().filter_map(batch_of).collect();
-        // Collect all missing reads at once.
         let loads = reads.get_all(&ACCOUNT_LOADS, accounts);
-        let batches = reads.get_all(&BATCH_PROGRESS, batches)?;
-        let mut loads = loads?;
+        let batches = reads.get_all(&BATCH_PROGRESS, batches);
+        let (mut loads, batches) = (loads, batches).gather()?;
         let mut writes = Writes::new();
         for job in &jobs {
             let load = loads.entry(job.account).or_default();

@@ -18,7 +18,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, Key, ReadRequest};
 use tintype_storage::store::tables::{LIVE_JOBS, NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
-use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, Gather as _, RoundReads, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
@@ -229,9 +229,7 @@ impl Decision for Take {
             false => &QueueClass::ALL,
         };
         let scan = |class: &QueueClass| reads.pairs(&self.scan(*class, served.of(*class), limit));
-        // Collect all missing reads at once.
-        let scanned: Vec<_> = classes.iter().map(scan).collect();
-        let scanned = scanned.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let scanned = classes.iter().map(scan).collect::<Vec<_>>().gather()?;
         let entries = scanned.iter().flat_map(|it| it.iter());
         let entries = entries.filter_map(|(key, value)| QUEUE.entry(key, value).transpose());
         let entries = entries.collect::<Result<Vec<_>, _>>()?;

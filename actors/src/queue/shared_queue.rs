@@ -13,7 +13,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, KeyRange, ReadRequest};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
-use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
+use tintype_storage::store::{Gather as _, RoundReads, Store, StoreError, Writes};
 
 /// The copy keeps this many entries of a tier and only counts the rest.
 const LISTED: usize = 10_000;
@@ -104,14 +104,9 @@ impl SharedQueue {
         };
         let unknown = jobs.iter().filter(is_unknown);
         let tiers: BTreeSet<Tier> = unknown.map(|(tier, _)| *tier).collect();
-        // Collect all missing reads at once.
-        let scans: Vec<_> = tiers
-            .into_iter()
-            .map(|tier| reads.pairs(&queue_of(tier)))
-            .collect();
+        let scans = tiers.into_iter().map(|tier| reads.pairs(&queue_of(tier)));
         let mut read: HashMap<JobId, QueueEntry> = HashMap::new();
-        for pairs in scans {
-            let pairs = pairs?;
+        for pairs in scans.collect::<Vec<_>>().gather()? {
             let entries = pairs.iter().filter_map(|(key, _)| QUEUE.read_key(key));
             read.extend(entries.map(|it| (it.job, it)));
         }

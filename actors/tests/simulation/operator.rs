@@ -17,14 +17,14 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::{AUDIT_LOG, PAUSE};
+use tintype_storage::store::tables::{AUDIT_LOG, PAUSE, WEBHOOKS};
 use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, Write, Writes};
 use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
 
 const NAMES: [&str; 3] = ["d1", "d2", "d3"];
 /// Most webhooks per account.
-const WEBHOOKS: usize = 4;
+const MAX_WEBHOOKS: usize = 4;
 
 /// Makes or corrects a deposit, or repeats an earlier call.
 pub async fn deposit(process: Process) {
@@ -151,11 +151,16 @@ pub async fn webhook(process: Process) {
     };
     let hooks = world.model.lock().hooks_of(account).to_vec();
     let known = rng.pick(&hooks);
-    let known = known.and_then(|hook| process.store.webhook(account, hook.id).wait().ok()?);
+    let known = known.and_then(|hook| {
+        WEBHOOKS
+            .get(&process.store, &(account, hook.id))
+            .wait()
+            .ok()?
+    });
     let url = format!("https://receiver.example/{}", world.number());
     let secret = SealedSecret(world.number().to_be_bytes().to_vec());
     let now = Timestamp::from_millis(world.now());
-    let many = hooks.len() >= WEBHOOKS;
+    let many = hooks.len() >= MAX_WEBHOOKS;
     let (change, action, webhook) = match known {
         Some(known) if many || rng.one_in(4) => (HookChange::Delete, Action::WebhookDelete, known),
         Some(known) if rng.one_in(4) => {
@@ -298,7 +303,7 @@ pub async fn send_test(process: Process) {
     let Some(hook) = rng.pick(&hooks) else {
         return;
     };
-    let Ok(Some(webhook)) = process.store.webhook(account, hook.id).wait() else {
+    let Ok(Some(webhook)) = WEBHOOKS.get(&process.store, &(account, hook.id)).wait() else {
         return;
     };
     let (id, now) = (id(&process), Timestamp::from_millis(world.now()));

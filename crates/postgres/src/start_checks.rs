@@ -117,7 +117,8 @@ async fn check_format(connector: &Connector, session: &Session) -> Result<(), En
     match found.map_err(|error| connector.refused(&error))? {
         Some(found) if found == FORMAT => Ok(()),
         Some(found) => Err(connector.unusable(format!(
-            "its tables have format `{}`, this version reads `{}`; use the version that wrote them",
+            "its tables have format `{}`, this version reads `{}`; use the version that wrote them, or export the records with that version \
+             (`tintype export`) and import them with this one (`tintype import`) into an empty database",
             String::from_utf8_lossy(&found),
             String::from_utf8_lossy(FORMAT)
         ))),

@@ -15,6 +15,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::tables::PANEL_KEYS;
 use tintype_storage::store::{Write, Writes};
 
 /// Per account.
@@ -58,7 +59,7 @@ pub async fn create_under_lock(
     also: Writes,
 ) -> Result<(String, ApiKey), Error> {
     let context = caller.change(core, account).await?;
-    let panel = core.store.panel_key(account).await?;
+    let panel = PANEL_KEYS.get(&core.store, &account).await?;
     let keys = core.store.keys_of(account, MAX_KEYS + 1, None).await?.items;
     if keys.iter().filter(|it| Some(it.id) != panel).count() >= MAX_KEYS {
         let fault =
@@ -204,7 +205,7 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
 
 /// Does the panel's playground charge this key?
 async fn is_of_panel(core: &Core, key: &ApiKey) -> Result<bool, Error> {
-    Ok(core.store.panel_key(key.account).await? == Some(key.id))
+    Ok(PANEL_KEYS.get(&core.store, &key.account).await? == Some(key.id))
 }
 
 fn subject(key: &ApiKey) -> Subject {

@@ -27,7 +27,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall, Made};
 
 pub struct OpenedAccount {
     pub account: Account,
@@ -126,10 +126,8 @@ pub async fn create(
     });
     let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
-        let call = (IdempotentCall::Opening, SERVICE);
-        let (settings, made) = (&accounts.settings, account.id.0);
-        let record = idempotency::record_use(core, settings, call, &used, made, now);
-        writes.extend(record);
+        let (settings, made) = (&accounts.settings, Made::Account(account.id));
+        writes.push(idempotency::record_use(settings, SERVICE, used, made, now));
     }
     let subject = Subject::of(account.id, account.id.0);
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});

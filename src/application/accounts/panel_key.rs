@@ -14,8 +14,8 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::PANEL_KEYS;
-use tintype_storage::store::{AccountText, StoreError};
 
 const NAME: &str = "panel";
 
@@ -78,13 +78,13 @@ async fn find_or_issue(core: &Core, caller: &Caller, account: AccountId) -> Resu
         name: NAME.into(),
         ..key
     };
-    let note = |key: &ApiKey| vec![PANEL_KEYS.put(&AccountText(account), &key.id)];
+    let note = |key: &ApiKey| vec![PANEL_KEYS.put(&account, &key.id)];
     let (_, key) = api_keys::store_new(core, guard, context, account, named, note).await?;
     Ok(key)
 }
 
 async fn find(core: &Core, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
-    match core.store.panel_key(account).await? {
+    match PANEL_KEYS.get(&core.store, &account).await? {
         Some(id) => Ok(core.store.key(id).await?.map(|(_, key)| key)),
         None => Ok(None),
     }

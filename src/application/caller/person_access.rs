@@ -4,6 +4,7 @@ use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, PersonId, Role};
+use tintype_storage::store::tables::PEOPLE;
 
 /// What a person was allowed when a call was authenticated. The body of the call may arrive much later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,8 @@ impl PersonAccess {
     /// # Errors
     /// `Forbidden`
     pub async fn check(&self, core: &Core) -> Result<(), Error> {
-        let now = core.store.person(self.account, self.person).await?;
+        let id = (self.account, self.person);
+        let now = PEOPLE.get(&core.store, &id).await?;
         if now.is_some_and(|it| Self::of(&it) == *self) {
             return Ok(());
         }

@@ -106,9 +106,12 @@ async fn erase_jobs(
     found.reverse();
     let writes = core.store.erase_jobs(account, &found, core.now()).await?;
     commit(core, guard, writes).await?;
-    for job in &found {
-        erase_attempts(core, account, DeliveryId(job.id.0)).await?;
-        delete_objects(jobs, NamedObject::of_job(job)).await?;
+    for page in found.chunks(STEP) {
+        let deliveries = page.iter().map(|job| DeliveryId(job.id.0));
+        erase_attempts(core, account, deliveries.collect()).await?;
+        for job in page {
+            delete_objects(jobs, NamedObject::of_job(job)).await?;
+        }
     }
     let next = last.filter(|_| count == limit);
     Ok(ErasedJobs { count, next })
@@ -137,11 +140,24 @@ async fn erase_rest(
     rename_deleted_keys(&jobs.core, account).await
 }
 
+/// Erases pages of records until one has no next page. `erase` gets the id after which its page begins, and returns the next one.
+async fn each_page(
+    mut erase: impl AsyncFnMut(Option<[u8; 16]>) -> Result<Option<[u8; 16]>, Error>,
+) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        after = erase(after).await?;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
 /// Erases the metadata of batches, with that of their files.
 async fn erase_batches(jobs: &JobService, account: AccountId) -> Result<(), Error> {
-    let (core, mut after) = (&jobs.core, None);
-    loop {
-        // Held by the sweeps that delete old batches: the change must not restore a deleted record.
+    let core = &jobs.core;
+    // Both hold the lock of the sweeps that delete old batches: the change must not restore a deleted record.
+    each_page(async |after| {
         let guard = core.locks.favourites.lock().await?;
         let page = BATCHES.page(&core.store, &account, STEP, after).await?;
         let erased = page.items.iter();
@@ -150,39 +166,31 @@ async fn erase_batches(jobs: &JobService, account: AccountId) -> Result<(), Erro
         for batch in &page.items {
             delete_objects(jobs, NamedObject::of_batch(batch)).await?;
         }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    loop {
+        Ok(page.next)
+    })
+    .await?;
+    each_page(async |after| {
         let guard = core.locks.favourites.lock().await?;
-        let page = FILE_BATCHES
-            .page(&core.store, &account, STEP, after)
-            .await?;
+        let page = FILE_BATCHES.page(&core.store, &account, STEP, after);
+        let page = page.await?;
         let erased = page.items.iter();
         let erased = erased.map(|it| FILE_BATCHES.put(&(account, it.id), &it.erased()));
         commit(core, guard, erased.collect()).await?;
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
+        Ok(page.next)
+    })
+    .await
 }
 
-/// Erases what all deliveries have sent and received, those of tests and of batches too.
+/// Erases what all deliveries have sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload was
+/// built before its job was erased may be recorded after that.
 async fn erase_deliveries(core: &Core, account: AccountId) -> Result<(), Error> {
-    let mut after = None;
-    loop {
+    each_page(async |after| {
         let page = DELIVERIES.page(&core.store, &account, STEP, after).await?;
-        for delivery in &page.items {
-            erase_attempts(core, account, delivery.id).await?;
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
+        let deliveries = page.items.iter().map(|it| it.id);
+        erase_attempts(core, account, deliveries.collect()).await?;
+        Ok(page.next)
+    })
+    .await
 }
 
 async fn delete_files(jobs: &Arc<JobService>, account: AccountId) -> Result<(), Error> {

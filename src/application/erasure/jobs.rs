@@ -52,19 +52,23 @@ pub async fn erase(
             core.commit(Change::under_lock(guard, writes)).await?;
         }
         // After the record: a later attempt then sends and records none of the erased texts.
-        erase_attempts(core, account, DeliveryId(id.0)).await?;
+        erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
         delete_objects(&jobs, NamedObject::of_job(&job)).await
     })
     .await
 }
 
-/// Erases what the attempts of a delivery have sent and received.
+/// Erases what the attempts of deliveries have sent and received, in one decision: an account may have very many deliveries.
 pub async fn erase_attempts(
     core: &Core,
     account: AccountId,
-    delivery: DeliveryId,
+    deliveries: Vec<DeliveryId>,
 ) -> Result<(), Error> {
-    Ok(decide(&core.store, AttemptErasure { account, delivery }).await?)
+    let erasure = AttemptErasure {
+        account,
+        deliveries,
+    };
+    Ok(decide(&core.store, erasure).await?)
 }
 
 /// Deletes the objects that erased records have named. Their records name no text any more: if the store refuses, maintenance deletes

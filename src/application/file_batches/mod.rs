@@ -24,7 +24,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::tables::FILE_BATCHES;
-use tintype_storage::store::{IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{IdempotencyUse, IdempotentCall, Made};
 
 /// Batches per read.
 const STEP: usize = 100;
@@ -169,11 +169,9 @@ pub async fn record_failed(
         outcome: Validation::Failed(faults),
     };
     let mut writes = vec![FILE_BATCHES.put(&(file_batch.account, file_batch.id), &file_batch)];
-    if let Some(used) = &used {
-        let (call, made) = ((IdempotentCall::Batch, file_batch.account), file_batch.id.0);
-        writes.extend(idempotency::record_use(
-            core, settings, call, used, made, now,
-        ));
+    if let Some(used) = used {
+        let (account, made) = (file_batch.account, Made::Batch(file_batch.id));
+        writes.push(idempotency::record_use(settings, account, used, made, now));
     }
     core.commit(writes).await?;
     Ok(FileBatchStatus {
@@ -230,11 +228,11 @@ pub async fn find_by_idempotency_key(
     name: &str,
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    let (call, account) = (IdempotentCall::Batch, caller.account());
+    let (call, account) = (IdempotentCall::Submission, caller.account());
     let Some(first) = idempotency::first(core, call, account, name).await? else {
         return Ok(None);
     };
-    match find(core, account, BatchId(first.made)).await? {
+    match find(core, account, BatchId(first.made.id())).await? {
         Some(batch) if is_same_request(&batch.file_batch.terms, terms) => {
             core.system.stats().jobs.count_replay();
             Ok(Some(batch))

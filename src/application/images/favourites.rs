@@ -17,7 +17,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
-use tintype_storage::store::tables::{FAVOURITE_ACCOUNTS, IMAGES_KEPT_SINCE};
+use tintype_storage::store::tables::{FAVOURITE_ACCOUNTS, IMAGES_FORGOTTEN};
 
 /// A job ends after its image is written: a moment later, unless the object store has another clock or the records cannot be written.
 const END_DELAY: Duration = Duration::from_secs(3_600);
@@ -131,7 +131,7 @@ pub async fn remove_old_images(
             continue;
         };
         // First, so that no image is missing that verification requires.
-        let mark = IMAGES_KEPT_SINCE.raise(&core.store, newest.plus(END_DELAY));
+        let mark = IMAGES_FORGOTTEN.raise(&core.store, newest.plus(END_DELAY));
         let Ok(mark) = mark
             .await
             .inspect_err(|error| tracing::error!(%error, "could not remove old images"))

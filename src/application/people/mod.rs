@@ -43,7 +43,7 @@ pub async fn find(
     id: PersonId,
 ) -> Result<Person, Error> {
     let found = match caller.sees(account) {
-        true => core.store.person(account, id).await?,
+        true => PEOPLE.get(&core.store, &(account, id)).await?,
         false => None,
     };
     found.ok_or_else(no_person)

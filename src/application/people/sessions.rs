@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
-use tintype_storage::store::tables::{OPERATOR_SESSIONS, SESSIONS};
+use tintype_storage::store::tables::{OPERATOR_SESSIONS, PEOPLE, SESSIONS};
 use tintype_storage::store::{Generation, StoreError, Writes};
 
 /// Sessions scanned per step when expired ones are deleted.
@@ -72,13 +72,12 @@ pub async fn resolve(
             (User::Operator, operator_generation(core).await?)
         }
         Visitor::Operator(_) => return Ok(None),
-        Visitor::Person(account, person) => match core.store.person(account, person).await? {
-            Some(person) => {
-                let generation = person.generation;
-                (User::Person(person), generation)
-            }
-            None => return Ok(None),
-        },
+        Visitor::Person(account, person) => {
+            let found = PEOPLE.get(&core.store, &(account, person)).await?;
+            let Some(person) = found else { return Ok(None) };
+            let generation = person.generation;
+            (User::Person(person), generation)
+        }
     };
     let current = generation == session.generation;
     Ok(current.then_some(SignedIn { id, session, user }))
@@ -146,7 +145,8 @@ pub async fn end_all(core: &Core, context: &AuditContext, visitor: &SignedIn) ->
         }
         User::Person(person) => {
             // Read again under the lock: the person may have changed since the session was read.
-            let found = core.store.person(person.account, person.id).await?;
+            let id = (person.account, person.id);
+            let found = PEOPLE.get(&core.store, &id).await?;
             let person = found.ok_or_else(people::no_person)?;
             let current = person.generation;
             let writes = core.store.put_person(&people::sign_out_all(person));

@@ -16,6 +16,7 @@ use crate::application::services::AccountService;
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Email, Person};
 use tintype_storage::store::Writes;
+use tintype_storage::store::tables::PEOPLE;
 
 /// The same text for an unknown person and a wrong password.
 fn wrong_password() -> Error {
@@ -132,7 +133,8 @@ pub async fn change_password(
     }
     let hash = accounts.auth.passwords.hash(origin, password).await?;
     let guard = core.locks.people.lock().await?;
-    let found = core.store.person(person.account, person.id).await?;
+    let id = (person.account, person.id);
+    let found = PEOPLE.get(&core.store, &id).await?;
     let before = found.filter(|it| it.password == stored);
     let before = before.ok_or_else(wrong_password)?;
     let person = before.clone().with_password(hash);
@@ -150,7 +152,7 @@ fn invalid_invitation() -> Error {
 async fn find_invited(core: &Core, token: &str) -> Result<Person, Error> {
     let (account, person, secret) =
         tokens::read_invitation(token).ok_or_else(invalid_invitation)?;
-    let person = core.store.person(account, person).await?;
+    let person = PEOPLE.get(&core.store, &(account, person)).await?;
     let good = person.filter(|it| it.admits(&secret, core.now()));
     good.ok_or_else(invalid_invitation)
 }

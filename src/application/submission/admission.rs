@@ -261,7 +261,7 @@ mod tests {
             fingerprint: Fingerprint([0; 32]),
         };
         let plain = || AdmissionRequest {
-            call: IdempotentCall::Generation,
+            call: IdempotentCall::Submission,
             used: None,
             models: vec![Tier::Fast],
             jobs: 1,

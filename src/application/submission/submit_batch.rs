@@ -68,7 +68,7 @@ pub async fn estimate_batch(
 ) -> Result<BatchEstimate, Error> {
     let core = &generations.core;
     let used = request.idempotency();
-    idempotency::check(core, IdempotentCall::Batch, caller, used.as_ref()).await?;
+    idempotency::check(core, IdempotentCall::Submission, caller, used.as_ref()).await?;
     let price = price_of(generations, &request)?;
     let admission = admission_request(&request, None, price, true);
     Admission::check(generations, caller, &admission).await?;
@@ -89,7 +89,7 @@ fn admission_request<'a>(
     stores_text: bool,
 ) -> AdmissionRequest<'a> {
     AdmissionRequest {
-        call: IdempotentCall::Batch,
+        call: IdempotentCall::Submission,
         used,
         models: request.models(),
         jobs: request.entries.len(),

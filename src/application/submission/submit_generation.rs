@@ -143,7 +143,7 @@ pub async fn estimate_generation(
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
     let mut draft = Draft::of(request);
-    let (call, used) = (IdempotentCall::Generation, draft.used.take());
+    let (call, used) = (IdempotentCall::Submission, draft.used.take());
     idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     let admission = admission_request(&draft.request, None, true);
     let admission = Admission::check(generations, caller, &admission).await?;
@@ -204,7 +204,7 @@ fn admission_request<'a>(
 ) -> AdmissionRequest<'a> {
     let mut inputs = request.inputs.iter();
     AdmissionRequest {
-        call: IdempotentCall::Generation,
+        call: IdempotentCall::Submission,
         used,
         models: vec![request.offer.tier()],
         jobs: 1,

@@ -22,6 +22,7 @@ use tintype_storage::domain::counted::counted;
 use tintype_storage::engine::{Direction, Engine, KeyRange};
 use tintype_storage::export::{LoadOutcome, load, write};
 use tintype_storage::store::Store;
+use tintype_storage::store::tables::VAULT_KEY;
 
 /// Value of --objects for the images directory of a data directory.
 const LOCAL: &str = "local";
@@ -196,7 +197,7 @@ fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 
 /// Refuses records with webhook secrets that cannot be decrypted, because their deliveries could not be signed.
 async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
-    let has_vault_key = store.vault_key().await?.is_some();
+    let has_vault_key = VAULT_KEY.get(store, &()).await?.is_some();
     if has_vault_key || store.any_webhook().await?.is_some() {
         let secrets = InstanceSecrets::new(source, has_vault_key)?;
         secrets.open_vault(source, store).await?;

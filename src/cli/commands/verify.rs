@@ -22,7 +22,7 @@ use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::ScratchDir;
-use tintype_storage::store::tables::{IMAGES_KEPT_SINCE, WEBHOOKS};
+use tintype_storage::store::tables::{IMAGES_FORGOTTEN, WEBHOOKS};
 use tintype_storage::store::{All, Store};
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
@@ -85,7 +85,7 @@ pub async fn check(
     objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let deleted_before = IMAGES_KEPT_SINCE.mark(store).await?;
+    let deleted_before = IMAGES_FORGOTTEN.mark(store).await?;
     let retention = || kept_since(config, deleted_before);
     let mut required = RequiredObjects::new(store, &retention).await?;
     let mut report = verify(store, |job| required.add_job(job))?;

@@ -36,8 +36,8 @@ pub struct FileBatchTerms {
     pub results_lifetime_seconds: Option<u32>,
     /// The results contain URLs instead of image data.
     pub as_urls: bool,
-    /// The last field, and absent from the record of a batch of generations: such a record has the format from before this field.
-    #[serde(default, skip_serializing_if = "BatchEndpoint::is_generations")]
+    /// Exports of builds before the first release omit it for generations.
+    #[serde(default)]
     pub endpoint: BatchEndpoint,
 }
 
@@ -47,12 +47,6 @@ pub enum BatchEndpoint {
     #[default]
     Generations,
     Edits,
-}
-
-impl BatchEndpoint {
-    fn is_generations(&self) -> bool {
-        *self == Self::Generations
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,7 @@ pub struct ImageOptions {
     pub output: Option<OutputFormat>,
     /// The last input image is a mask. Where it is opaque, the image keeps the pixels of the first input image.
     pub has_mask: bool,
-    /// `None`: as the backend returns it. The last field, and absent from the record of a job without it: such a record has the format
-    /// from before this field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `None`: as the backend returns it.
     pub background: Option<Background>,
 }
 

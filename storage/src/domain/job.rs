@@ -50,9 +50,6 @@ pub struct Job {
     pub price: Amount,
     pub created_at: Timestamp,
     pub state: JobState,
-    /// The last field, and absent from the record of a job without it: such a record has the format from before this field. Another
-    /// optional field, here or in the options, needs version 7, which always has the present ones, and readers of versions 1 to 6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<ImageOptions>,
 }
 

@@ -96,7 +96,8 @@ pub enum EngineError {
         reason: String,
     },
     #[error(
-        "the data directory has format {found:?}, this version reads {expected:?}; use the version that wrote it"
+        "the data directory has format {found:?}, this version reads {expected:?}; use the version that wrote it, or export the records \
+         with that version (`tintype export`) and import them with this one (`tintype import`) into an empty data directory"
     )]
     Format {
         found: String,

@@ -1,5 +1,6 @@
 //! Reads records from lines, one by one. Every line is checked, including the last one.
 
+use super::earlier::EarlierRecords;
 use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
 use super::{ReadError, VERSION};
 use crate::engine::{Key, MAX_VALUE_BYTES, Value};
@@ -30,6 +31,7 @@ pub struct Reader<R> {
     digest: Sha256,
     records: u64,
     last: Option<Key>,
+    earlier: EarlierRecords,
     is_complete: bool,
 }
 
@@ -47,6 +49,7 @@ impl<R: BufRead> Reader<R> {
             digest: Sha256::new(),
             records: 0,
             last: None,
+            earlier: EarlierRecords::default(),
             is_complete: false,
         };
         if !reader.advance()? {
@@ -104,19 +107,12 @@ impl<R: BufRead> Reader<R> {
         let entry = self.entry(&line)?;
         self.digest.update(buffer);
         self.records += 1;
-        self.last = Some(entry.key.clone());
         Ok(Some(entry))
     }
 
-    fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
+    fn entry(&mut self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.fault("its key is not hexadecimal"))?;
-        let kind = table_of(&key)
-            .filter(|kind| kind.name() == line.kind && kind.is_exported())
-            .ok_or_else(|| {
-                let kind = line.kind.escape_debug();
-                self.fault(format!("no record of the kind {kind} has such a key"))
-            })?;
         match &self.last {
             Some(last) if *last == key => {
                 return Err(self.fault("it repeats the key of the line before"));
@@ -126,10 +122,17 @@ impl<R: BufRead> Reader<R> {
                     "its key comes before that of the line before: lines were moved or repeated",
                 ));
             }
-            _ => {}
+            _ => self.last = Some(key.clone()),
         }
+        let (key, record) = self.earlier.current(key, line);
+        let kind = table_of(&key)
+            .filter(|kind| kind.name() == line.kind && kind.is_exported())
+            .ok_or_else(|| {
+                let kind = line.kind.escape_debug();
+                self.fault(format!("no record of the kind {kind} has such a key"))
+            })?;
         let value = kind
-            .parse_json(line.record.get())
+            .parse_json(&record)
             .map_err(|error| self.fault(error.to_string()))?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.fault(format!(

@@ -24,7 +24,10 @@ use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS,
 };
-use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, RoundReads, StoreError};
+use super::{
+    DailyUsageKey, Gather as _, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made,
+    RoundReads, StoreError,
+};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
@@ -58,7 +61,7 @@ pub struct Decisions<'a> {
     limits: Limits,
     pause: Option<&'a Pause>,
     /// The uses of idempotency keys in this round.
-    used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
+    used: HashMap<(IdempotentCall, String), (IdempotencyKey, IdempotencyRecord)>,
     deliveries: Vec<Delivery>,
     /// Jobs that ended without a run.
     left_queue: Vec<(Tier, JobId)>,
@@ -111,7 +114,6 @@ impl Decisions<'_> {
         new: &NewJob,
         now: Timestamp,
     ) -> Result<AcceptedJob, AcceptError> {
-        let call = IdempotentCall::Generation;
         let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
@@ -121,12 +123,14 @@ impl Decisions<'_> {
             price: new.price,
         };
         let terms = self.check_key(&admission, now)?;
-        if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
-            let job = first.ok_or(AcceptError::KeyReused)?;
-            return Ok(AcceptedJob {
-                job: JobId(job),
-                replayed: true,
-            });
+        let (call, used) = (IdempotentCall::Submission, new.idempotency.as_ref());
+        match self.first_use(call, used, now)? {
+            Some(Some(Made::Job(job))) => {
+                let replayed = true;
+                return Ok(AcceptedJob { job, replayed });
+            }
+            Some(_) => return Err(AcceptError::KeyReused),
+            None => {}
         }
         let served = self.served_turns(admission.models)?;
         let balances = self.admit(&admission, &terms.1, now)?;
@@ -154,7 +158,7 @@ impl Decisions<'_> {
                 .put(EXPIRIES.put(&(now.plus(after), id), &job.account));
         }
         self.add_job(&job, &served);
-        self.remember(call, new.idempotency.as_ref(), id.0, now);
+        self.remember(used, Made::Job(id), now);
         Ok(AcceptedJob {
             job: id,
             replayed: false,
@@ -205,9 +209,8 @@ impl Decisions<'_> {
             }
             MoneyStep::Settle => {
                 let balances = self.or_inconsistent(balances.settle(job.price))?;
-                // Collect all missing reads at once.
-                let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
-                let (end, spent, in_batch) = (end?, spent?, in_batch?);
+                let reads = (self.end_of(&step, now), self.spent(job.key), in_batch);
+                let (end, spent, in_batch) = reads.gather()?;
                 let of_account = self.next.account.spending;
                 let ended = end.at;
                 let charge = |spent: Spending| spent.charge(job.price, ended);
@@ -222,8 +225,7 @@ impl Decisions<'_> {
             }
             MoneyStep::Release => {
                 let balances = self.or_inconsistent(balances.release(job.price))?;
-                let end = self.end_of(&step, now);
-                let (end, in_batch) = (end?, in_batch?);
+                let (end, in_batch) = (self.end_of(&step, now), in_batch).gather()?;
                 if job.state == JobState::Queued {
                     self.left_queue.push((job.tier, id));
                 }
@@ -240,15 +242,15 @@ impl Decisions<'_> {
         // Never before the time of acceptance, even if the clock was set back.
         let at = job.state.finished_at().unwrap_or(now);
         let usage_key = DailyUsageKey::of(job, at.day());
-        let (usage, webhooks) = (self.usage(usage_key), self.webhooks_for(job));
-        let mut usage = usage?;
+        let reads = (self.usage(usage_key), self.webhooks_for(job));
+        let (mut usage, webhooks) = reads.gather()?;
         let counted = usage.count(job);
         self.or_inconsistent(counted)?;
         Ok(JobEnd {
             at,
             usage_key,
             usage,
-            delivery: of_job(job, &webhooks?, at, now),
+            delivery: of_job(job, &webhooks, at, now),
         })
     }
 

@@ -2,9 +2,9 @@
 
 use super::tables::{
     ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
-    API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
+    API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, PAUSE, RETIRED_API_KEYS,
 };
-use super::{AccountText, Page, Store, StoreError, Writes};
+use super::{Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
@@ -36,11 +36,6 @@ pub struct BeforeJobs {
 }
 
 impl Store {
-    /// The lookup of authentication.
-    pub async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
-        API_KEYS.get(self, hash).await
-    }
-
     /// Reads the key and the account that is expected to own it in one go, with [`BeforeJobs`] if it has a time.
     pub async fn key_with_account(
         &self,
@@ -76,7 +71,7 @@ impl Store {
         hash: &KeyHash,
         now: Timestamp,
     ) -> Result<Option<(ApiKey, Option<Timestamp>)>, StoreError> {
-        if let Some(key) = self.key_by_hash(hash).await? {
+        if let Some(key) = API_KEYS.get(self, hash).await? {
             return Ok(Some((key, None)));
         }
         let Some(id) = RETIRED_API_KEYS.get(self, hash).await? else {
@@ -97,7 +92,7 @@ impl Store {
             let Some(hash) = API_KEYS_BY_ID.get(self, &id).await? else {
                 return Ok(None);
             };
-            if let Some(key) = self.key_by_hash(&hash).await? {
+            if let Some(key) = API_KEYS.get(self, &hash).await? {
                 return Ok(Some((hash, key)));
             }
         }
@@ -141,11 +136,6 @@ impl Store {
 
     pub async fn key_spending(&self, id: KeyId) -> Result<Spending, StoreError> {
         Ok(API_KEY_SPENDING.get(self, &id).await?.unwrap_or_default())
-    }
-
-    /// The key to which images of the panel are charged, if one exists.
-    pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
-        PANEL_KEYS.get(self, &AccountText(account)).await
     }
 
     /// Adds or changes a key.

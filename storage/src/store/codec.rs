@@ -2,8 +2,8 @@
 
 use super::StoreError;
 use crate::engine::Value;
-use serde::de::{DeserializeOwned, Deserializer, Visitor};
-use serde::{Serialize, forward_to_deserialize_any};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::cell::Cell;
 
 /// Reads one version of a record. Also returns the remaining bytes.
@@ -20,38 +20,6 @@ pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
     earlier
         .last()
         .map_or(FIRST_VERSION, |(version, _)| version + 1)
-}
-
-/// Reads a struct without its last field, which takes its default: the reader of the format from before that field.
-pub fn without_last_field<R: DeserializeOwned>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
-    let mut bytes = postcard::Deserializer::from_bytes(bytes);
-    let record = R::deserialize(WithoutLastField(&mut bytes))?;
-    Ok((record, bytes.finalize()?))
-}
-
-struct WithoutLastField<D>(D);
-
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithoutLastField<D> {
-    type Error = D::Error;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let read = fields.len().saturating_sub(1);
-        self.0.deserialize_tuple(read, visitor)
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_any(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
-        seq tuple tuple_struct map enum identifier ignored_any
-    }
 }
 
 /// Builds a key or a value in a reusable buffer, so that the result is one allocation of exact size: memory holds very many of

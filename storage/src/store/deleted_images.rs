@@ -4,7 +4,6 @@ use super::tables::DELETED_IMAGES;
 use super::{All, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
-use crate::engine::Direction;
 
 impl Store {
     /// Was the image deleted on demand?
@@ -49,19 +48,5 @@ impl Store {
         let mut writes = self.remove_favourite(account, job);
         writes.push(DELETED_IMAGES.put(&(account, job), &at));
         writes
-    }
-
-    /// The jobs from `first` to `last` whose images were deleted on demand.
-    pub async fn deleted_images_of(
-        &self,
-        account: AccountId,
-        first: JobId,
-        last: JobId,
-    ) -> Result<Vec<JobId>, StoreError> {
-        let (from, below) = ((account, first), (account, last.next()));
-        let range = DELETED_IMAGES.between(&account, Some(from), Some(below));
-        let found = DELETED_IMAGES.scan(self, &range, Direction::Rising, usize::MAX);
-        let ids = found.await?.into_iter().map(|((_, job), _)| job);
-        Ok(ids.collect())
     }
 }

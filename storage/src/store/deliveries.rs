@@ -29,17 +29,9 @@ impl Store {
     /// A delivery of any account.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         match DELIVERY_ACCOUNTS.get(self, &id).await? {
-            Some(account) => self.delivery_of(account, id).await,
+            Some(account) => DELIVERIES.get(self, &(account, id)).await,
             None => Ok(None),
         }
-    }
-
-    pub(crate) async fn delivery_of(
-        &self,
-        account: AccountId,
-        id: DeliveryId,
-    ) -> Result<Option<Delivery>, StoreError> {
-        DELIVERIES.get(self, &(account, id)).await
     }
 
     /// Newest first.
@@ -63,7 +55,7 @@ impl Store {
             .await?;
         let mut items = Vec::with_capacity(page.items.len());
         for (id, account) in page.items {
-            items.extend(self.delivery_of(account, id).await?);
+            items.extend(DELIVERIES.get(self, &(account, id)).await?);
         }
         Ok(Page {
             items,
@@ -102,13 +94,10 @@ impl Store {
         limit: usize,
         keep: impl Fn(DeliveryId) -> bool,
     ) -> Result<DeletionStep, StoreError> {
-        let range = DELIVERIES.range(&All).after_cursor(cursor);
-        let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
-        let mut step = DeletionStep::default();
-        let (mut bytes, at_end) = (0, pairs.len() < limit);
+        let (found, next) = DELIVERIES.step(self, cursor, limit).await?;
+        let (mut step, mut bytes) = (DeletionStep::default(), 0);
         let mut newest = DELIVERIES_FORGOTTEN.mark(self).await?;
-        for (key, value) in pairs {
-            let delivery = DELIVERIES.decode(&value)?;
+        for (key, delivery) in found {
             let ended = delivery.state.ended_at();
             let ended = ended.map(|at| at.max(delivery.created_at));
             if let Some(ended) = ended.filter(|at| *at < older_than && !keep(delivery.id)) {
@@ -128,11 +117,9 @@ impl Store {
                 step.writes
                     .extend(removed.into_iter().map(|key| (key, None)));
             }
-            step.cursor = key;
+            step.cursor = DELIVERIES.key(&key);
         }
-        if at_end {
-            step.cursor.clear();
-        }
+        step.cursor = next;
         if !step.deliveries.is_empty() {
             step.writes.push(DELIVERIES_FORGOTTEN.put(&(), &newest));
         }

@@ -72,50 +72,51 @@ impl Store {
     }
 }
 
-/// Erases what the attempts of a delivery have sent and received. The deletion of old deliveries locks the same record, so no attempt
+/// Erases what the attempts of deliveries have sent and received. The deletion of old deliveries locks the same records, so no attempt
 /// outlives its delivery.
 pub struct AttemptErasure {
     pub account: AccountId,
-    pub delivery: DeliveryId,
+    /// The account need not have them all.
+    pub deliveries: Vec<DeliveryId>,
 }
 
 impl AttemptErasure {
-    fn attempts(&self) -> ReadRequest {
-        Scan(
-            ATTEMPTS.range(&self.delivery),
-            Direction::Rising,
-            usize::MAX,
-        )
-        .into()
+    fn keys(&self) -> impl Iterator<Item = (AccountId, DeliveryId)> {
+        self.deliveries.iter().map(|id| (self.account, *id))
     }
+}
+
+fn attempts_of(delivery: DeliveryId) -> ReadRequest {
+    Scan(ATTEMPTS.range(&delivery), Direction::Rising, usize::MAX).into()
 }
 
 impl Decision for AttemptErasure {
     type Outcome = ();
 
     fn locked_keys(&self) -> Vec<Key> {
-        vec![DELIVERIES.key(&(self.account, self.delivery))]
+        self.keys().map(|key| DELIVERIES.key(&key)).collect()
     }
 
     fn initial_reads(&self) -> Vec<ReadRequest> {
-        let delivery = DELIVERIES.request(&(self.account, self.delivery));
-        vec![delivery, self.attempts()]
+        let reads = |key| [DELIVERIES.request(&key), attempts_of(key.1)];
+        self.keys().flat_map(reads).collect()
     }
 
     fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
-        let delivery = reads.get(&DELIVERIES, &(self.account, self.delivery))?;
-        if delivery.is_none() {
-            return Ok((Writes::new(), ()));
-        }
         let mut writes = Writes::new();
-        for (key, attempt) in reads.scan(&ATTEMPTS, &self.attempts())? {
-            if !attempt.response_body.is_empty() || attempt.sent.is_some() {
-                let erased = Attempt {
-                    response_body: String::new(),
-                    sent: None,
-                    ..attempt
-                };
-                writes.push(ATTEMPTS.put(&key, &erased));
+        for key in self.keys() {
+            if reads.get(&DELIVERIES, &key)?.is_none() {
+                continue;
+            }
+            for (key, attempt) in reads.scan(&ATTEMPTS, &attempts_of(key.1))? {
+                if !attempt.response_body.is_empty() || attempt.sent.is_some() {
+                    let erased = Attempt {
+                        response_body: String::new(),
+                        sent: None,
+                        ..attempt
+                    };
+                    writes.push(ATTEMPTS.put(&key, &erased));
+                }
             }
         }
         Ok((writes, ()))

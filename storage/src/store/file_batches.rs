@@ -1,13 +1,12 @@
 //! Deletes batches whose file was invalid.
 
 use super::tables::{FILE_BATCHES, IDEMPOTENCY};
-use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
+use super::{IdempotencyRecord, IdempotentCall, Made, Store, StoreError, Writes};
 use crate::domain::file_batch::{FileBatch, Validation};
-use crate::domain::ids::AccountId;
+use crate::domain::ids::{AccountId, BatchId};
 use crate::domain::time::Timestamp;
 use crate::engine::Key;
 use std::collections::HashSet;
-use uuid::Uuid;
 
 impl Store {
     /// Deletes the batches that failed before a time, and to which no idempotency key refers, among the next `limit` from `cursor` on.
@@ -33,7 +32,7 @@ impl Store {
                 Some((last, named)) if last == account => named,
                 _ => self.batches_named_by_keys(account).await?,
             };
-            if !named.contains(&id.0) {
+            if !named.contains(&id) {
                 writes.push(write);
             }
             of_account = Some((account, named));
@@ -42,13 +41,18 @@ impl Store {
     }
 
     /// The batches to which idempotency keys of an account refer.
-    async fn batches_named_by_keys(&self, account: AccountId) -> Result<HashSet<Uuid>, StoreError> {
+    async fn batches_named_by_keys(
+        &self,
+        account: AccountId,
+    ) -> Result<HashSet<BatchId>, StoreError> {
         let mut named = HashSet::new();
         let visit = |_, record: IdempotencyRecord| {
-            named.insert(record.made);
+            if let Made::Batch(id) = record.made {
+                named.insert(id);
+            }
             Ok(())
         };
-        let of_account = (account, IdempotentCall::Batch);
+        let of_account = (account, IdempotentCall::Submission);
         IDEMPOTENCY.each(self, &of_account, visit).await?;
         Ok(named)
     }

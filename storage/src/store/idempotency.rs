@@ -4,12 +4,10 @@
 use super::records::UsesOf;
 use super::table::Scan;
 use super::tables::{BATCHES, FILE_BATCHES, IDEMPOTENCY};
-use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
-use crate::domain::ids::{AccountId, BatchId, JobId};
+use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, Store, StoreError, Writes};
+use crate::domain::ids::{AccountId, BatchId};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
-use std::collections::HashSet;
-use uuid::Uuid;
 
 impl Store {
     /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
@@ -21,32 +19,20 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        for place in call.places() {
-            let uses = last_use_of(*place, account, name);
-            let uses = IDEMPOTENCY.read(self, uses).await?;
-            if let Some(record) = newest_use(uses, now)
-                && self.is_in_force(*place, account, record.made).await?
-            {
-                return Ok(Some(record));
+        let Scan(range, direction, limit) = last_use_of(call, account, name);
+        let uses = IDEMPOTENCY.scan(self, &range, direction, limit).await?;
+        let Some((_, first)) = newest_use(uses, now) else {
+            return Ok(None);
+        };
+        let is_in_force = match first.made {
+            Made::Job(id) => {
+                let job = self.job(account, id).await?;
+                job.is_some_and(|job| !job.frees_idempotency_key())
             }
-        }
-        Ok(None)
-    }
-
-    async fn is_in_force(
-        &self,
-        place: IdempotentCall,
-        account: AccountId,
-        made: Uuid,
-    ) -> Result<bool, StoreError> {
-        match place {
-            IdempotentCall::Generation => match self.job(account, JobId(made)).await? {
-                Some(job) => Ok(!job.frees_idempotency_key()),
-                None => self.knows_batch(account, BatchId(made)).await,
-            },
-            IdempotentCall::Batch => self.knows_batch(account, BatchId(made)).await,
-            IdempotentCall::Deposit | IdempotentCall::Opening => Ok(true),
-        }
+            Made::Batch(id) => self.knows_batch(account, id).await?,
+            Made::Entry(_) | Made::Account(_) => true,
+        };
+        Ok(is_in_force.then_some(first))
     }
 
     /// A batch whose file was invalid has only the record of the file.
@@ -60,25 +46,6 @@ impl Store {
             || FILE_BATCHES.get(self, &batch).await?.is_some())
     }
 
-    pub fn remember_use(
-        &self,
-        call: IdempotentCall,
-        account: AccountId,
-        name: &str,
-        record: &IdempotencyRecord,
-    ) -> Writes {
-        let key = |place: &IdempotentCall| IdempotencyKey {
-            account,
-            call: *place,
-            name: name.to_owned(),
-            expires_at: record.expires_at,
-        };
-        let places = call.places().iter();
-        places
-            .map(|place| IDEMPOTENCY.put(&key(place), record))
-            .collect()
-    }
-
     /// Deletes expired uses among the next `limit` records from `cursor` on. Returns the next cursor, empty at the end. The
     /// writes may be committed at any later time: they never delete a newer use of the same key.
     pub async fn delete_expired(
@@ -88,22 +55,7 @@ impl Store {
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
         let is_over = |record: &IdempotencyRecord| record.expires_at <= now;
-        let found = IDEMPOTENCY.delete_where(self, cursor, limit, is_over);
-        let (mut writes, cursor) = found.await?;
-        // The records of one use go together: a failed batch is deleted once no key of a batch names it.
-        let deleted: HashSet<Key> = writes.iter().map(|(key, _)| key.clone()).collect();
-        let keys = deleted.iter().filter_map(|key| IDEMPOTENCY.read_key(key));
-        let further = keys.flat_map(|key| {
-            let places = key.call.places()[1..].iter();
-            let further = places.map(move |call| IdempotencyKey {
-                call: *call,
-                ..key.clone()
-            });
-            further.map(|key| IDEMPOTENCY.delete(&key))
-        });
-        let further: Writes = further.filter(|(key, _)| !deleted.contains(key)).collect();
-        writes.extend(further);
-        Ok((writes, cursor))
+        IDEMPOTENCY.delete_where(self, cursor, limit, is_over).await
     }
 }
 
@@ -120,8 +72,9 @@ pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) 
 
 /// The use that has not expired at `now`, from the read of [`last_use_of`].
 pub(super) fn newest_use(
-    uses: Vec<IdempotencyRecord>,
+    uses: Vec<(IdempotencyKey, IdempotencyRecord)>,
     now: Timestamp,
-) -> Option<IdempotencyRecord> {
-    uses.into_iter().next().filter(|it| now < it.expires_at)
+) -> Option<(IdempotencyKey, IdempotencyRecord)> {
+    let newest = uses.into_iter().next();
+    newest.filter(|(_, it)| now < it.expires_at)
 }

@@ -2,7 +2,7 @@
 
 use super::table::Scan;
 use super::tables::{ENDED_JOBS, EXPIRIES, LIVE_JOBS};
-use super::{All, Store, StoreError, Table};
+use super::{All, Record, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
@@ -112,6 +112,22 @@ impl Store {
             range = range.above(EXPIRIES.key(&after));
         }
         EXPIRIES.scan(self, &range, Direction::Rising, limit).await
+    }
+}
+
+impl<R: Record> Table<(AccountId, JobId), R> {
+    /// The jobs from `first` to `last` that have a record.
+    pub async fn jobs_in(
+        &self,
+        store: &Store,
+        account: AccountId,
+        first: JobId,
+        last: JobId,
+    ) -> Result<Vec<JobId>, StoreError> {
+        let (from, below) = ((account, first), (account, last.next()));
+        let range = self.between(&account, Some(from), Some(below));
+        let found = self.scan(store, &range, Direction::Rising, usize::MAX);
+        Ok(found.await?.into_iter().map(|((_, job), _)| job).collect())
     }
 }
 

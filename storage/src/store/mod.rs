@@ -3,7 +3,6 @@
 mod account_decisions;
 mod accounts;
 mod api_keys;
-mod audit_log;
 mod batches;
 mod codec;
 mod commands;
@@ -52,13 +51,13 @@ pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
-    Mark, PersonRef,
+    Made, Mark, PersonRef,
 };
-pub use round_reads::{Pairs, ReadSet, RoundReads};
+pub use round_reads::{Gather, Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, RecordJsonError, Table};
-pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
+pub use table_key::{All, KeyBytes, TableKey, Under};
 pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;

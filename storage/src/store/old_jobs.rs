@@ -5,10 +5,10 @@
 //! Retention counts UTC days, because the daily usage then replaces all jobs of a day in [`verify`](crate::verify).
 
 use super::tables::{
-    BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, IDS_AHEAD,
-    JOB_REFUNDS, JOBS_FORGOTTEN, SEARCH_INDEX,
+    BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FAVOURITES, FILE_BATCHES,
+    IDS_AHEAD, JOB_REFUNDS, JOBS_FORGOTTEN, SEARCH_INDEX,
 };
-use super::{All, Part, Store, StoreError, Writes};
+use super::{Part, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId, moment_of};
@@ -38,13 +38,7 @@ impl Store {
         first_kept: i64,
         cursor: &[u8],
     ) -> Result<(Writes, Key), StoreError> {
-        let range = BATCHES.range(&All).after_cursor(cursor);
-        let found = BATCHES
-            .scan(self, &range, Direction::Rising, BATCH_STEP)
-            .await?;
-        let at_end = found.len() < BATCH_STEP;
-        let last = found.last().filter(|_| !at_end);
-        let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
+        let (found, cursor) = BATCHES.step(self, cursor, BATCH_STEP).await?;
         let mut step = Deletion::default();
         let ahead = IDS_AHEAD.mark(self).await?;
         for (key, batch) in &found {
@@ -72,8 +66,7 @@ impl Store {
         first_kept: i64,
         cursor: &[u8],
     ) -> Result<(Writes, Key), StoreError> {
-        let range = ENDED_JOBS.range(&All).after_cursor(cursor);
-        let first = ENDED_JOBS.scan(self, &range, Direction::Rising, 1).await?;
+        let (first, _) = ENDED_JOBS.step(self, cursor, 1).await?;
         let Some(&((account, first), _)) = first.first() else {
             return Ok((Writes::new(), Key::new()));
         };
@@ -99,12 +92,10 @@ impl Store {
             .await?;
         let last = jobs.last().map_or(first, |job| job.id.max(first));
         let cursor = ENDED_JOBS.key(&(account, last));
-        let mut needed = self
-            .favourites_of(account, Some(last.next()), Some(from), MAX_JOBS)
-            .await?;
+        let mut needed = FAVOURITES.jobs_in(self, account, from, last).await?;
         needed.extend(self.jobs_with_delivery(account, from, last).await?);
-        let without_image = self.deleted_images_of(account, from, last).await?;
-        let refunded = self.refunded_jobs_of(account, from, last).await?;
+        let without_image = DELETED_IMAGES.jobs_in(self, account, from, last).await?;
+        let refunded = JOB_REFUNDS.jobs_in(self, account, from, last).await?;
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
@@ -178,8 +169,8 @@ impl Store {
 
     /// Is the delivery of this batch, which has its id, on record?
     async fn has_delivery(&self, batch: &Batch) -> Result<bool, StoreError> {
-        let delivery = self.delivery_of(batch.account, DeliveryId(batch.id.0));
-        Ok(delivery.await?.is_some())
+        let key = (batch.account, DeliveryId(batch.id.0));
+        Ok(DELIVERIES.get(self, &key).await?.is_some())
     }
 
     async fn has_batch(&self, account: AccountId, id: BatchId) -> Result<bool, StoreError> {

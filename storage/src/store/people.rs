@@ -2,24 +2,14 @@
 
 use super::tables::{PEOPLE, PEOPLE_BY_EMAIL};
 use super::{PersonRef, Store, StoreError, Writes};
-use crate::domain::ids::AccountId;
-use crate::domain::person::{Digest32, Email, Person, PersonId};
+use crate::domain::person::{Digest32, Email, Person};
 use sha2::{Digest as _, Sha256};
 
 impl Store {
-    /// A person of another account is not found.
-    pub async fn person(
-        &self,
-        account: AccountId,
-        id: PersonId,
-    ) -> Result<Option<Person>, StoreError> {
-        PEOPLE.get(self, &(account, id)).await
-    }
-
     /// The person of any account with this email address.
     pub async fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
         match PEOPLE_BY_EMAIL.get(self, &email_hash(email)).await? {
-            Some(found) => self.person(found.account, found.person).await,
+            Some(found) => PEOPLE.get(self, &(found.account, found.person)).await,
             None => Ok(None),
         }
     }

@@ -1,7 +1,7 @@
 //! Records and keys of the store itself: indexes, idempotency keys, marks.
 
 use crate::domain::delivery::{Delivery, DeliveryState};
-use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::person::PersonId;
 use crate::domain::request::Fingerprint;
@@ -70,15 +70,14 @@ impl DailyUsageKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark;
 
-/// The calls that accept an idempotency key. Each has its own keys, but a batch uses its key for [`Self::Generation`] too, so that no
-/// caller pays for a batch and a job under one key.
+/// The calls that accept an idempotency key. Each has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum IdempotentCall {
-    /// Any generation call. The endpoint is part of the fingerprint.
-    Generation = b'g',
+    /// Any call that creates a job or a batch, so that no caller pays for both under one key. The endpoint is part of the fingerprint.
+    Submission = b's',
+    /// A deposit or a refund.
     Deposit = b'd',
-    Batch = b'b',
     /// Opening an account, recorded under [`SERVICE`](crate::domain::ids::SERVICE).
     Opening = b'a',
 }
@@ -87,22 +86,12 @@ pub enum IdempotentCall {
 const OPERATOR_RETENTION: Duration = Duration::from_secs(400 * 86_400);
 
 impl IdempotentCall {
-    pub(super) const ALL: [Self; 4] = [Self::Generation, Self::Deposit, Self::Batch, Self::Opening];
-
-    /// The calls for which a use of a key is recorded, and of which an earlier use counts.
-    pub(super) fn places(self) -> &'static [Self] {
-        match self {
-            Self::Generation => &[Self::Generation],
-            Self::Deposit => &[Self::Deposit],
-            Self::Batch => &[Self::Batch, Self::Generation],
-            Self::Opening => &[Self::Opening],
-        }
-    }
+    pub(super) const ALL: [Self; 3] = [Self::Submission, Self::Deposit, Self::Opening];
 
     /// How long a use is remembered, if `configured` is the retention of the keys of callers.
     pub fn retention(self, configured: Duration) -> Duration {
         match self {
-            Self::Generation | Self::Batch => configured,
+            Self::Submission => configured,
             Self::Deposit | Self::Opening => configured.max(OPERATOR_RETENTION),
         }
     }
@@ -140,9 +129,37 @@ pub struct UsesOf<'a> {
 /// The use of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// The id of the created job, batch, ledger entry or account.
-    pub made: Uuid,
+    pub made: Made,
     pub fingerprint: Fingerprint,
     /// Deleted after this time.
     pub expires_at: Timestamp,
+}
+
+/// What a call created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Made {
+    Job(JobId),
+    Batch(BatchId),
+    Entry(TransactionId),
+    Account(AccountId),
+}
+
+impl Made {
+    pub fn id(self) -> Uuid {
+        match self {
+            Self::Job(id) => id.0,
+            Self::Batch(id) => id.0,
+            Self::Entry(id) => id.0,
+            Self::Account(id) => id.0,
+        }
+    }
+
+    /// The call that creates this.
+    pub fn call(self) -> IdempotentCall {
+        match self {
+            Self::Job(_) | Self::Batch(_) => IdempotentCall::Submission,
+            Self::Entry(_) => IdempotentCall::Deposit,
+            Self::Account(_) => IdempotentCall::Opening,
+        }
+    }
 }

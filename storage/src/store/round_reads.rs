@@ -30,7 +30,7 @@ impl ReadSet for ReadResults {
 }
 
 /// Reads records for one decision. A read that is not in the read set fails with [`StoreError::NotRead`], and the round reads it and
-/// decides again. A decision that makes all its reads before it returns the first error needs one further step for all of them.
+/// decides again. Decisions [gather](Gather) reads that do not depend on each other.
 pub struct RoundReads<'a> {
     read_set: &'a dyn ReadSet,
     unread: RefCell<Vec<ReadRequest>>,
@@ -99,5 +99,45 @@ impl<'a> RoundReads<'a> {
     /// The missing reads so far. If there are any, the round reads them and decides again.
     pub fn take_unread(&self) -> Vec<ReadRequest> {
         self.unread.take()
+    }
+}
+
+/// Reads of a decision that do not depend on each other. All of them are made before the first error is returned, so that the round reads
+/// all missing records in one further step.
+pub trait Gather {
+    type Records;
+
+    /// # Errors
+    /// The first error of the reads
+    fn gather(self) -> Result<Self::Records, StoreError>;
+}
+
+impl<A, B> Gather for (Result<A, StoreError>, Result<B, StoreError>) {
+    type Records = (A, B);
+
+    fn gather(self) -> Result<(A, B), StoreError> {
+        Ok((self.0?, self.1?))
+    }
+}
+
+impl<A, B, C> Gather
+    for (
+        Result<A, StoreError>,
+        Result<B, StoreError>,
+        Result<C, StoreError>,
+    )
+{
+    type Records = (A, B, C);
+
+    fn gather(self) -> Result<(A, B, C), StoreError> {
+        Ok((self.0?, self.1?, self.2?))
+    }
+}
+
+impl<T> Gather for Vec<Result<T, StoreError>> {
+    type Records = Vec<T>;
+
+    fn gather(self) -> Result<Vec<T>, StoreError> {
+        self.into_iter().collect()
     }
 }

@@ -3,7 +3,7 @@
 use super::codec::{self, Earlier, exact_bytes};
 use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
-use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value, Wait as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,7 +19,6 @@ pub struct Table<K, R: 'static> {
     prefix: &'static [u8],
     name: &'static str,
     earlier: Earlier<R>,
-    version_of: Option<fn(&R) -> u8>,
     fits: fn(&K, &R) -> bool,
     is_exported: bool,
     page_order: Direction,
@@ -48,7 +47,6 @@ impl<K, R: 'static> Table<K, R> {
             prefix,
             name,
             earlier: &[],
-            version_of: None,
             fits: |_, _| true,
             is_exported: true,
             page_order: Direction::Rising,
@@ -77,17 +75,10 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Sets the readers of earlier formats, oldest first.
+    /// Sets the readers of earlier formats, oldest first. Only a made-up table of the tests has such formats so far.
+    #[cfg(test)]
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
-    }
-
-    /// Sets the version in which a record is stored. Without it, this is the current version.
-    pub(super) const fn stored_as(self, version_of: fn(&R) -> u8) -> Self {
-        Self {
-            version_of: Some(version_of),
-            ..self
-        }
     }
 }
 
@@ -98,23 +89,13 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     pub fn encode(&self, record: &R) -> Value {
-        let version = self.version_of.map(|version_of| version_of(record));
-        codec::encode(version.unwrap_or(codec::version(self.earlier)), record)
+        codec::encode(codec::version(self.earlier), record)
     }
 
     /// # Errors
     /// The bytes are corrupt.
     pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
-        let record = codec::decode(self.name, self.earlier, value)?;
-        // Formats may differ only in the records that have them.
-        let version = self.version_of.map(|version_of| version_of(&record));
-        match version.is_none_or(|version| value.first() == Some(&version)) {
-            true => Ok(record),
-            false => Err(StoreError::Damaged {
-                kind: self.name,
-                reason: "no such record has its format".into(),
-            }),
-        }
+        codec::decode(self.name, self.earlier, value)
     }
 
     pub fn key(&self, key: &K) -> Key {
@@ -261,6 +242,15 @@ impl<K: TableKey, R: Record> Table<K, R> {
         self.each_in(store, self.range(part), visit).await
     }
 
+    /// Visits all records, and blocks until it has.
+    pub(crate) fn visit(
+        &self,
+        store: &Store,
+        visit: impl FnMut(K, R) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(store, &All, visit).wait()
+    }
+
     /// Visits the records of a range.
     pub async fn each_in(
         &self,
@@ -341,6 +331,20 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok(Page { items, next })
     }
 
+    /// The next `limit` records from `cursor` on, and the next cursor, empty at the end.
+    pub(super) async fn step(
+        &self,
+        store: &Store,
+        cursor: &[u8],
+        limit: usize,
+    ) -> Result<(Vec<(K, R)>, Key), StoreError> {
+        let range = KeyRange::prefix(self.prefix).after_cursor(cursor);
+        let found = self.scan(store, &range, Direction::Rising, limit).await?;
+        let last = found.last().filter(|_| found.len() == limit);
+        let cursor = last.map(|(key, _)| self.key(key)).unwrap_or_default();
+        Ok((found, cursor))
+    }
+
     /// Deletes the records that `is_over` selects among the next `limit` from `cursor` on. Returns the next cursor, empty at
     /// the end.
     pub async fn delete_where(
@@ -350,21 +354,9 @@ impl<K: TableKey, R: Record> Table<K, R> {
         limit: usize,
         is_over: impl Fn(&R) -> bool,
     ) -> Result<(Writes, Key), StoreError> {
-        let range = KeyRange::prefix(self.prefix).after_cursor(cursor);
-        let pairs = store
-            .engine()
-            .scan(&range, Direction::Rising, limit)
-            .await?;
-        let at_end = pairs.len() < limit;
-        let last = pairs.last().filter(|_| !at_end);
-        let cursor = last.map(|(key, _)| key.clone()).unwrap_or_default();
-        let mut writes = Writes::new();
-        for (key, value) in pairs {
-            if is_over(&self.decode(&value)?) {
-                writes.push((key, None));
-            }
-        }
-        Ok((writes, cursor))
+        let (found, cursor) = self.step(store, cursor, limit).await?;
+        let over = found.iter().filter(|(_, it)| is_over(it));
+        Ok((over.map(|(key, _)| self.delete(key)).collect(), cursor))
     }
 }
 

@@ -169,24 +169,6 @@ impl TableKey for LockName {
 impl Under<Tier> for QueueEntry {}
 impl Under<(Tier, QueueClass)> for QueueEntry {}
 
-/// An account's id as text, at the end of a setting's name.
-#[derive(Clone, Copy, Debug)]
-pub struct AccountText(pub AccountId);
-
-impl KeyBytes for AccountText {
-    fn write(&self, key: &mut Vec<u8>) {
-        key.extend_from_slice(self.0.to_string().as_bytes());
-    }
-}
-
-impl TableKey for AccountText {
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (text, rest) = bytes.split_first_chunk::<36>()?;
-        *bytes = rest;
-        Some(Self(AccountId(Uuid::try_parse_ascii(text).ok()?)))
-    }
-}
-
 impl KeyBytes for IdempotentCall {
     fn write(&self, key: &mut Vec<u8>) {
         key.push(*self as u8);

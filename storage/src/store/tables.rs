@@ -1,13 +1,9 @@
 //! All tables, one line each: key, record, prefix of the stored keys, name in exports.
-//!
-//! `earlier` lists the readers of older formats of a record. `stored_as` chooses between them and the current one for each record.
 
-use super::codec::{self, Earlier};
 use super::records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
 use super::table::{AnyTable, Table};
-use super::table_key::AccountText;
 use crate::domain::account::Account;
 use crate::domain::adoption::Adoption;
 use crate::domain::amount::Amount;
@@ -16,12 +12,11 @@ use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
-use crate::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, UploadedFile};
+use crate::domain::file_batch::{FileBatch, UploadedFile};
 use crate::domain::ids::{
     AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
 };
-use crate::domain::image_options::ImageOptions;
-use crate::domain::job::{Job, Origin};
+use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::lock::{Lock, LockName};
 use crate::domain::node::{AccountLoad, Node, TakenJob, WaitingCaller};
@@ -47,77 +42,13 @@ macro_rules! tables {
     };
 }
 
-const EARLIER_JOBS: Earlier<Job> = &[
-    (1, codec::without_last_field),
-    (2, job_without_background),
-    (3, |bytes| postcard::take_from_bytes(bytes)),
-    (4, codec::without_last_field),
-    (5, job_without_background),
-];
-
-fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
-    let (mut job, rest) = codec::without_last_field::<Job>(bytes)?;
-    let (options, rest) = postcard::take_from_bytes::<Option<(_, _)>>(rest)?;
-    job.options = options.map(|(output, has_mask)| ImageOptions {
-        output,
-        has_mask,
-        background: None,
-    });
-    Ok((job, rest))
-}
-
-/// A job without options has the format from before that field, so that older nodes and an older program read it. So has a job whose
-/// options name no background. The last three formats are the same with an origin that these programs do not know.
-fn job_version(job: &Job) -> u8 {
-    let version = match job.options {
-        None => 1,
-        Some(options) if options.background.is_none() => 2,
-        Some(_) => 3,
-    };
-    match job.origin {
-        Origin::Background => version + 3,
-        Origin::Native | Origin::Synchronous | Origin::Batch(_) => version,
-    }
-}
-
-const EARLIER_FILE_BATCHES: Earlier<FileBatch> = &[(1, file_batch_without_endpoint)];
-
-fn file_batch_without_endpoint(bytes: &[u8]) -> postcard::Result<(FileBatch, &[u8])> {
-    let (fields, rest) = postcard::take_from_bytes::<(_, _, _, (_, _, _, _), _, _)>(bytes)?;
-    let (id, account, key, terms, created_at, outcome) = fields;
-    let (input, metadata, results_lifetime_seconds, as_urls) = terms;
-    let batch = FileBatch {
-        id,
-        account,
-        key,
-        terms: FileBatchTerms {
-            input,
-            metadata,
-            results_lifetime_seconds,
-            as_urls,
-            endpoint: BatchEndpoint::Generations,
-        },
-        created_at,
-        outcome,
-    };
-    Ok((batch, rest))
-}
-
-/// Older nodes and an older program read batches of generations.
-fn file_batch_version(batch: &FileBatch) -> u8 {
-    match batch.terms.endpoint {
-        BatchEndpoint::Generations => 1,
-        BatchEndpoint::Edits => 2,
-    }
-}
-
 tables! {
-    ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(&[]);
+    ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id);
     /// Jobs that are not terminal. The key contains the account, so another account's job is not found.
-    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
-    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
+    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key);
+    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key);
     LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1) .newest_first();
-    IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
+    IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| (it.made.call(), it.expires_at) == (key.call, key.expires_at));
     /// The lookup of authentication.
     API_KEYS: KeyHash => ApiKey = b"h" "api_key";
     API_KEYS_BY_ID: KeyId => KeyHash = b"k" "api_key_by_id";
@@ -125,6 +56,8 @@ tables! {
     /// The spending of keys, including removed ones.
     API_KEY_SPENDING: KeyId => Spending = b"u" "api_key_spending";
     API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
+    /// The key to which images of the panel are charged.
+    PANEL_KEYS: AccountId => KeyId = b"L" "panel_key";
     DELETED_API_KEYS: KeyId => DeletedKey = b"H" "deleted_api_key";
     /// Hashes of rotated texts: the second lookup of authentication.
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
@@ -148,7 +81,7 @@ tables! {
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
     UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     /// Batches submitted as files. An accepted one has a batch record with the same id too.
-    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first() .earlier(EARLIER_FILE_BATCHES) .stored_as(file_batch_version);
+    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     /// Jobs whose images retention keeps, with the time of marking.
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
     /// The lookup of retention, which knows only an image's job.
@@ -192,7 +125,7 @@ tables! {
     /// Jobs that ended before this time may have been deleted: verification then relies on the daily usage.
     JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
     /// Images of jobs that ended before this time may have been deleted, also if a longer retention was configured later.
-    IMAGES_KEPT_SINCE: () => Timestamp = b"simages forgotten before" "images_forgotten";
+    IMAGES_FORGOTTEN: () => Timestamp = b"simages forgotten before" "images_forgotten";
     /// Ids up to this time may belong to records that were created earlier, under a clock that was set back.
     IDS_AHEAD: () => Timestamp = b"sids ahead until" "ids_ahead";
     /// The service has had a first key: if the operator removes all keys, it creates no other.
@@ -206,9 +139,7 @@ tables! {
     /// The last test delivery per webhook.
     TEST_DELIVERIES: WebhookId => Timestamp = b"S" "test_delivery" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
-    /// The key to which images of the panel are charged.
-    PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";
-    /// The key that encrypts webhook secrets, itself encrypted under the nodes' shared secret.
+    /// The key that encrypts webhook secrets, itself encrypted under the nodes' shared secret, if nodes have shared this store.
     VAULT_KEY: () => SealedSecret = b"svault key" "vault_key";
 }
 

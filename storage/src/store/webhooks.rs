@@ -1,10 +1,10 @@
 //! Registered webhooks.
 
 use super::table::Scan;
-use super::tables::{TEST_DELIVERIES, VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
+use super::tables::{TEST_DELIVERIES, WEBHOOK_ACCOUNTS, WEBHOOKS};
 use super::{All, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
-use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use crate::domain::webhook::{Webhook, WebhookId};
 use crate::engine::Direction;
 
 /// Webhooks per account.
@@ -22,23 +22,10 @@ impl Store {
         Ok(first.map(|(_, webhook)| webhook))
     }
 
-    /// The encrypted key of webhook secrets, if nodes have shared this store.
-    pub async fn vault_key(&self) -> Result<Option<SealedSecret>, StoreError> {
-        VAULT_KEY.get(self, &()).await
-    }
-
-    pub async fn webhook(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-    ) -> Result<Option<Webhook>, StoreError> {
-        WEBHOOKS.get(self, &(account, id)).await
-    }
-
     /// A webhook of any account.
     pub async fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
         match WEBHOOK_ACCOUNTS.get(self, &id).await? {
-            Some(account) => self.webhook(account, id).await,
+            Some(account) => WEBHOOKS.get(self, &(account, id)).await,
             None => Ok(None),
         }
     }

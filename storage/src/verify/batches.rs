@@ -10,10 +10,10 @@ use crate::domain::job::{Job, JobState};
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN,
-    LIVE_JOBS,
+    BATCH_PROGRESS, BATCHES, DELIVERIES, DELIVERIES_FORGOTTEN, ENDED_JOBS, FILE_BATCHES,
+    JOBS_FORGOTTEN, LIVE_JOBS,
 };
-use crate::store::{All, Store, StoreError};
+use crate::store::{Store, StoreError};
 use std::collections::HashMap;
 
 /// The sums over a batch's jobs.
@@ -26,29 +26,25 @@ struct Sums {
 
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut sums: HashMap<(AccountId, BatchId), Sums> = HashMap::new();
-    BATCHES
-        .each(store, &All, |key, batch| {
-            report.batches += 1;
-            let of_batch = Sums {
-                batch,
-                progress: BatchProgress::of_new(0),
-                price: Amount::ZERO,
-            };
-            sums.insert(key, of_batch);
-            Ok(())
-        })
-        .wait()?;
+    BATCHES.visit(store, |key, batch| {
+        report.batches += 1;
+        let of_batch = Sums {
+            batch,
+            progress: BatchProgress::of_new(0),
+            price: Amount::ZERO,
+        };
+        sums.insert(key, of_batch);
+        Ok(())
+    })?;
     let forgotten = (
         JOBS_FORGOTTEN.mark(store).wait()?,
         store.ids_forgotten().wait()?,
     );
     for table in [&LIVE_JOBS, &ENDED_JOBS] {
-        table
-            .each(store, &All, |_, job| {
-                add(&job, &mut sums, forgotten, report);
-                Ok(())
-            })
-            .wait()?;
+        table.visit(store, |_, job| {
+            add(&job, &mut sums, forgotten, report);
+            Ok(())
+        })?;
     }
     let kept_since = DELIVERIES_FORGOTTEN.mark(store).wait()?;
     for (key, of_batch) in &sums {
@@ -60,38 +56,37 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         verify_progress(of_batch, &progress, report);
         let owes = of_batch.batch.callback.is_some();
         if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
-            && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
+            && DELIVERIES
+                .get(store, &(key.0, DeliveryId(id.0)))
+                .wait()?
+                .is_none()
         {
             report.fault(format!(
                 "batch {id} ended at {ended} and named a callback, and no delivery reports it"
             ));
         }
     }
-    BATCH_PROGRESS
-        .each(store, &All, |key, _| {
-            if !sums.contains_key(&key) {
-                report.fault(format!(
-                    "there is progress of batch {}, which does not exist",
-                    key.1
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
-    FILE_BATCHES
-        .each(store, &All, |key, batch| {
-            let is_accepted = matches!(batch.outcome, Validation::Accepted { .. });
-            if is_accepted != sums.contains_key(&key) {
-                let fault = if is_accepted {
-                    "was accepted, but does not exist"
-                } else {
-                    "failed, but exists"
-                };
-                report.fault(format!("batch {}, submitted as a file, {fault}", key.1));
-            }
-            Ok(())
-        })
-        .wait()
+    BATCH_PROGRESS.visit(store, |key, _| {
+        if !sums.contains_key(&key) {
+            report.fault(format!(
+                "there is progress of batch {}, which does not exist",
+                key.1
+            ));
+        }
+        Ok(())
+    })?;
+    FILE_BATCHES.visit(store, |key, batch| {
+        let is_accepted = matches!(batch.outcome, Validation::Accepted { .. });
+        if is_accepted != sums.contains_key(&key) {
+            let fault = if is_accepted {
+                "was accepted, but does not exist"
+            } else {
+                "failed, but exists"
+            };
+            report.fault(format!("batch {}, submitted as a file, {fault}", key.1));
+        }
+        Ok(())
+    })
 }
 
 /// `forgotten`: batches that ended before the first time, and whose ids are of an earlier time than the second, may have been deleted,

@@ -3,12 +3,12 @@
 use super::Report;
 use crate::engine::Wait as _;
 use crate::store::tables::{DAILY_USAGE, JOBS_FORGOTTEN};
-use crate::store::{All, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut counted = store.count_ended_jobs().wait()?;
     let first_kept = JOBS_FORGOTTEN.mark(store).wait()?.day();
-    DAILY_USAGE.each(store, &All, |key, recorded| {
+    DAILY_USAGE.visit(store, |key, recorded| {
         let by_jobs = counted.remove(&key).unwrap_or_default();
         let [is, expected] = [&recorded, &by_jobs].map(|it| it.totals());
         let may_lack_jobs = key.day < first_kept
@@ -37,7 +37,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             ));
         }
         Ok(())
-    }).wait()?;
+    })?;
     for key in counted.keys() {
         report.fault(format!(
             "key {} has jobs that ended on day {} and no usage record",

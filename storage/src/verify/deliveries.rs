@@ -15,7 +15,7 @@ use crate::store::tables::{
     ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_BY_SHARD, DUE_DELIVERIES,
     ENDED_JOBS, OPERATOR_EVENTS,
 };
-use crate::store::{All, DueDelivery, Store, StoreError};
+use crate::store::{DueDelivery, Store, StoreError};
 use std::collections::HashSet;
 
 /// `accounts` are the existing ones.
@@ -24,47 +24,39 @@ pub(super) fn verify(
     accounts: &HashSet<AccountId>,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    DELIVERIES
-        .each(store, &All, |_, delivery| {
-            report.deliveries += 1;
-            verify_delivery(store, accounts, &delivery, report)
-        })
-        .wait()?;
-    DELIVERY_ACCOUNTS
-        .each(store, &All, |id, account| {
-            if store.delivery_of(account, id).wait()?.is_none() {
-                report.fault(format!(
-                    "delivery {id} is listed for account {account}, which has none of that id"
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
+    DELIVERIES.visit(store, |_, delivery| {
+        report.deliveries += 1;
+        verify_delivery(store, accounts, &delivery, report)
+    })?;
+    DELIVERY_ACCOUNTS.visit(store, |id, account| {
+        if DELIVERIES.get(store, &(account, id)).wait()?.is_none() {
+            report.fault(format!(
+                "delivery {id} is listed for account {account}, which has none of that id"
+            ));
+        }
+        Ok(())
+    })?;
     verify_due_indexes(store, report)?;
     verify_callback_deliveries(store, report)?;
-    OPERATOR_EVENTS
-        .each(store, &All, |id, event| {
-            let delivery = store.delivery_of(SERVICE, id).wait()?;
-            if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
-                report.fault(format!(
-                    "no delivery reports the operator event {id} ({})",
-                    event.subject.as_str()
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
-    ATTEMPTS
-        .each(store, &All, |(id, number), _| {
-            let delivery = store.delivery(id).wait()?;
-            if delivery.is_none_or(|it| it.attempts <= number) {
-                report.fault(format!(
+    OPERATOR_EVENTS.visit(store, |id, event| {
+        let delivery = DELIVERIES.get(store, &(SERVICE, id)).wait()?;
+        if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
+            report.fault(format!(
+                "no delivery reports the operator event {id} ({})",
+                event.subject.as_str()
+            ));
+        }
+        Ok(())
+    })?;
+    ATTEMPTS.visit(store, |(id, number), _| {
+        let delivery = store.delivery(id).wait()?;
+        if delivery.is_none_or(|it| it.attempts <= number) {
+            report.fault(format!(
                 "there is an attempt {number} of delivery {id}, which has had none of that number"
             ));
-            }
-            Ok(())
-        })
-        .wait()
+        }
+        Ok(())
+    })
 }
 
 fn verify_delivery(
@@ -100,25 +92,23 @@ fn verify_delivery(
 /// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
 fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = DELIVERIES_FORGOTTEN.mark(store).wait()?;
-    ENDED_JOBS
-        .each(store, &All, |_, job| {
-            let owes = job.origin == Origin::Native && job.callback.is_some();
-            let ended = job.state.finished_at();
-            if owes
-                && ended.is_some_and(|at| at >= kept_since)
-                && store
-                    .delivery_of(job.account, DeliveryId(job.id.0))
-                    .wait()?
-                    .is_none()
-            {
-                report.fault(format!(
-                    "job {} has ended and named a callback, and no delivery reports it",
-                    job.id
-                ));
-            }
-            Ok(())
-        })
-        .wait()
+    ENDED_JOBS.visit(store, |_, job| {
+        let owes = job.origin == Origin::Native && job.callback.is_some();
+        let ended = job.state.finished_at();
+        if owes
+            && ended.is_some_and(|at| at >= kept_since)
+            && DELIVERIES
+                .get(store, &(job.account, DeliveryId(job.id.0)))
+                .wait()?
+                .is_none()
+        {
+            report.fault(format!(
+                "job {} has ended and named a callback, and no delivery reports it",
+                job.id
+            ));
+        }
+        Ok(())
+    })
 }
 
 /// Checks a delivery's subject. An operator event must have its record. Otherwise the subject is an ended job of the account,
@@ -222,12 +212,6 @@ fn verify_due_indexes(store: &Store, report: &mut Report) -> Result<(), StoreErr
         }
         Ok(())
     };
-    DUE_DELIVERIES
-        .each(store, &All, |(due, id), _| check(due, id, None))
-        .wait()?;
-    DUE_BY_SHARD
-        .each(store, &All, |(shard, (due, id)), _| {
-            check(due, id, Some(shard))
-        })
-        .wait()
+    DUE_DELIVERIES.visit(store, |(due, id), _| check(due, id, None))?;
+    DUE_BY_SHARD.visit(store, |(shard, (due, id)), _| check(due, id, Some(shard)))
 }

@@ -24,7 +24,7 @@ use crate::store::tables::{
     API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, JOBS_FORGOTTEN, LEDGER,
     LIVE_JOBS, RETIRED_API_KEYS,
 };
-use crate::store::{All, DailyUsageKey, Store, StoreError};
+use crate::store::{DailyUsageKey, Store, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a verification has read, and the faults that it has found.
@@ -148,7 +148,7 @@ fn verify_live_jobs(
         visit_job(&job);
         Ok(())
     };
-    LIVE_JOBS.each(store, &All, visit).wait()
+    LIVE_JOBS.visit(store, visit)
 }
 
 fn verify_ended_jobs(
@@ -184,7 +184,7 @@ fn verify_ended_jobs(
         visit_job(&job);
         Ok(())
     };
-    ENDED_JOBS.each(store, &All, visit).wait()
+    ENDED_JOBS.visit(store, visit)
 }
 
 /// Adds the prices of all jobs of the days whose jobs may have been deleted.
@@ -201,7 +201,7 @@ fn add_forgotten_jobs(
         }
         Ok(())
     };
-    DAILY_USAGE.each(store, &All, visit).wait()
+    DAILY_USAGE.visit(store, visit)
 }
 
 fn verify_ledger(
@@ -220,7 +220,7 @@ fn verify_ledger(
         }
         Ok(())
     };
-    LEDGER.each(store, &All, visit).wait()
+    LEDGER.visit(store, visit)
 }
 
 /// Returns the accounts that exist.
@@ -265,7 +265,7 @@ fn verify_api_keys(
         }
         Ok(())
     };
-    API_KEYS.each(store, &All, visit).wait()
+    API_KEYS.visit(store, visit)
 }
 
 fn verify_audit_log(
@@ -288,7 +288,7 @@ fn verify_audit_log(
         }
         Ok(())
     };
-    AUDIT_LOG.each(store, &All, visit).wait()
+    AUDIT_LOG.visit(store, visit)
 }
 
 /// Checks the spending of keys, including deleted ones, against their done jobs.
@@ -300,18 +300,16 @@ fn verify_spending(
     let differ = |id: KeyId, recorded: Amount, computed: Amount| {
         format!("key {id} has spent {recorded} by its record, {computed} by its jobs")
     };
-    API_KEY_SPENDING
-        .each(store, &All, |id, spending| {
-            if let Some(fault) = spending.fault() {
-                report.fault(format!("key {id} has {fault}"));
-            }
-            let computed = computed.remove(&id).unwrap_or_default();
-            if spending.total != computed {
-                report.fault(differ(id, spending.total, computed));
-            }
-            Ok(())
-        })
-        .wait()?;
+    API_KEY_SPENDING.visit(store, |id, spending| {
+        if let Some(fault) = spending.fault() {
+            report.fault(format!("key {id} has {fault}"));
+        }
+        let computed = computed.remove(&id).unwrap_or_default();
+        if spending.total != computed {
+            report.fault(differ(id, spending.total, computed));
+        }
+        Ok(())
+    })?;
     for (id, computed) in computed {
         report.fault(differ(id, Amount::ZERO, computed));
     }

@@ -7,7 +7,7 @@ use crate::domain::job::{JobState, Origin};
 use crate::domain::node::AccountLoad;
 use crate::engine::Wait as _;
 use crate::store::tables::{ACCOUNT_LOADS, ADOPTION, LIVE_JOBS, QUEUE, TAKEN_JOBS};
-use crate::store::{All, Store, StoreError};
+use crate::store::{Store, StoreError};
 use std::collections::HashMap;
 
 /// Skips the store of a single process, which has its queue in memory.
@@ -20,28 +20,22 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         *positions.entry(job).or_default() += 1;
         Ok(())
     };
-    QUEUE
-        .each(store, &All, |position, _| count(position.job))
-        .wait()?;
-    TAKEN_JOBS
-        .each(store, &All, |(_, job), _| count(job))
-        .wait()?;
+    QUEUE.visit(store, |position, _| count(position.job))?;
+    TAKEN_JOBS.visit(store, |(_, job), _| count(job))?;
     let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
-    LIVE_JOBS
-        .each(store, &All, |(_, id), job| {
-            loads.entry(job.account).or_default().add(&job);
-            let positions = positions.get(&id).copied().unwrap_or_default();
-            // The caller of a synchronous job may have left: the job fails soon and never starts.
-            let may_be_left = job.state == JobState::Queued && job.origin == Origin::Synchronous;
-            if positions > 1 || positions == 0 && !may_be_left {
-                report.fault(format!(
-                    "job {id} is {} and is recorded {positions} times in the queue and at nodes",
-                    job.state.as_str()
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
+    LIVE_JOBS.visit(store, |(_, id), job| {
+        loads.entry(job.account).or_default().add(&job);
+        let positions = positions.get(&id).copied().unwrap_or_default();
+        // The caller of a synchronous job may have left: the job fails soon and never starts.
+        let may_be_left = job.state == JobState::Queued && job.origin == Origin::Synchronous;
+        if positions > 1 || positions == 0 && !may_be_left {
+            report.fault(format!(
+                "job {id} is {} and is recorded {positions} times in the queue and at nodes",
+                job.state.as_str()
+            ));
+        }
+        Ok(())
+    })?;
     let mut compare = |account: AccountId, recorded: &AccountLoad, counted: &AccountLoad| {
         if (recorded.live_jobs, &recorded.keys) != (counted.live_jobs, &counted.keys) {
             report.fault(format!(
@@ -51,13 +45,11 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             ));
         }
     };
-    ACCOUNT_LOADS
-        .each(store, &All, |account, recorded| {
-            let counted = loads.remove(&account).unwrap_or_default();
-            compare(account, &recorded, &counted);
-            Ok(())
-        })
-        .wait()?;
+    ACCOUNT_LOADS.visit(store, |account, recorded| {
+        let counted = loads.remove(&account).unwrap_or_default();
+        compare(account, &recorded, &counted);
+        Ok(())
+    })?;
     for (account, counted) in loads {
         compare(account, &AccountLoad::default(), &counted);
     }

@@ -1,16 +1,16 @@
 //! Checks every record: it can be decoded, it matches its key, and its references exist.
 
 use super::Report;
-use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
+use crate::domain::ids::JobId;
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
-    FAVOURITES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
-    table_of, unknown_key,
+    FAVOURITES, IDEMPOTENCY, LEDGER, PEOPLE, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
+    WEBHOOKS, table_of, unknown_key,
 };
 use crate::store::{
-    IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
+    IdempotencyKey, IdempotencyRecord, Made, Store, StoreError, each_pair, email_hash,
 };
 use uuid::Uuid;
 
@@ -63,13 +63,11 @@ fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, S
 /// Is this an index entry whose record is missing or does not refer back?
 fn is_dangling(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
     if let Some((id, hash)) = API_KEYS_BY_ID.entry(key, value)? {
-        return Ok(store
-            .key_by_hash(&hash)
-            .wait()?
-            .is_none_or(|it| it.id != id));
+        let found = API_KEYS.get(store, &hash).wait()?;
+        return Ok(found.is_none_or(|it| it.id != id));
     }
     if let Some((of, hash)) = API_KEYS_OF_ACCOUNT.entry(key, value)? {
-        let found = store.key_by_hash(&hash).wait()?;
+        let found = API_KEYS.get(store, &hash).wait()?;
         return Ok(found.is_none_or(|it| (it.account, it.id) != of));
     }
     if let Some((hash, id)) = RETIRED_API_KEYS.entry(key, value)? {
@@ -91,10 +89,10 @@ fn is_dangling(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreErr
         return Ok(!store.is_favourite(account, job).wait()?);
     }
     if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
-        return Ok(store.webhook(account, id).wait()?.is_none());
+        return Ok(WEBHOOKS.get(store, &(account, id)).wait()?.is_none());
     }
     if let Some((hash, person)) = PEOPLE_BY_EMAIL.entry(key, value)? {
-        let found = store.person(person.account, person.person).wait()?;
+        let found = PEOPLE.get(store, &(person.account, person.person)).wait()?;
         return Ok(found.is_none_or(|it| email_hash(&it.email) != hash));
     }
     Ok(false)
@@ -148,29 +146,21 @@ fn missing_reference(
     record: &IdempotencyRecord,
 ) -> Result<Option<String>, StoreError> {
     let (account, made) = (key.account, record.made);
-    let (what, is_there) = match key.call {
-        IdempotentCall::Generation => (
-            "job",
-            store.job(account, JobId(made)).wait()?.is_some()
-                || store.knows_batch(account, BatchId(made)).wait()?,
-        ),
-        IdempotentCall::Batch => ("batch", store.knows_batch(account, BatchId(made)).wait()?),
-        IdempotentCall::Deposit => {
-            let entry = LEDGER.get(store, &(account, TransactionId(made))).wait()?;
+    let (what, is_there) = match made {
+        Made::Job(id) => ("job", store.job(account, id).wait()?.is_some()),
+        Made::Batch(id) => ("batch", store.knows_batch(account, id).wait()?),
+        Made::Entry(id) => {
+            let entry = LEDGER.get(store, &(account, id)).wait()?;
             ("deposit", entry.is_some())
         }
-        IdempotentCall::Opening => ("account", store.account(AccountId(made)).wait()?.is_some()),
+        Made::Account(id) => ("account", store.account(id).wait()?.is_some()),
     };
-    if is_there {
+    let is_kept = matches!(made, Made::Entry(_) | Made::Account(_));
+    if is_there || !is_kept && may_be_forgotten(store, made.id())? {
         return Ok(None);
     }
-    let may_be_forgotten = match key.call {
-        IdempotentCall::Generation | IdempotentCall::Batch => may_be_forgotten(store, made)?,
-        IdempotentCall::Deposit | IdempotentCall::Opening => false,
-    };
-    Ok((!may_be_forgotten).then(|| {
-        format!(
-            "account {account}: an idempotency key refers to {what} {made}, which does not exist"
-        )
-    }))
+    let id = made.id();
+    Ok(Some(format!(
+        "account {account}: an idempotency key refers to {what} {id}, which does not exist"
+    )))
 }

@@ -6,7 +6,7 @@ use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::JobStatus;
 use crate::engine::Wait as _;
 use crate::store::tables::{ACCOUNT_REFUNDS, ENDED_JOBS, JOB_REFUNDS};
-use crate::store::{All, Store, StoreError};
+use crate::store::{Store, StoreError};
 use std::collections::BTreeMap;
 
 /// `of_jobs`: the refunds of each job, by the ledger.
@@ -20,25 +20,21 @@ pub(super) fn verify(
         add(report, of_accounts.entry(account).or_default(), refunded);
         verify_job(store, (account, job), refunded, report)?;
     }
-    JOB_REFUNDS
-        .each(store, &All, |key, recorded| {
-            let refunded = of_jobs.get(&key).copied().unwrap_or_default();
-            if recorded != refunded {
-                let (_, job) = key;
-                report.fault(differ(&format!("job {job}"), recorded, refunded));
-            }
-            Ok(())
-        })
-        .wait()?;
-    ACCOUNT_REFUNDS
-        .each(store, &All, |account, recorded| {
-            let refunded = of_accounts.remove(&account).unwrap_or_default();
-            if recorded != refunded {
-                report.fault(differ(&format!("account {account}"), recorded, refunded));
-            }
-            Ok(())
-        })
-        .wait()?;
+    JOB_REFUNDS.visit(store, |key, recorded| {
+        let refunded = of_jobs.get(&key).copied().unwrap_or_default();
+        if recorded != refunded {
+            let (_, job) = key;
+            report.fault(differ(&format!("job {job}"), recorded, refunded));
+        }
+        Ok(())
+    })?;
+    ACCOUNT_REFUNDS.visit(store, |account, recorded| {
+        let refunded = of_accounts.remove(&account).unwrap_or_default();
+        if recorded != refunded {
+            report.fault(differ(&format!("account {account}"), recorded, refunded));
+        }
+        Ok(())
+    })?;
     for (account, refunded) in of_accounts {
         report.fault(differ(
             &format!("account {account}"),
@@ -77,7 +73,7 @@ fn verify_job(
             "job {id}: its refunds are {refunded}, more than its charge of {charge}"
         ));
     }
-    if store.refund_of(account, id).wait()?.is_none() {
+    if JOB_REFUNDS.get(store, &(account, id)).wait()?.is_none() {
         report.fault(differ(&format!("job {id}"), Amount::ZERO, refunded));
     }
     Ok(())

@@ -5,7 +5,7 @@ use crate::domain::ids::{AccountId, JobId};
 use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::engine::Wait as _;
 use crate::store::tables::SEARCH_INDEX;
-use crate::store::{All, Part, Store, StoreError};
+use crate::store::{Part, Store, StoreError};
 use uuid::Uuid;
 
 /// Jobs after the last block of their account are not indexed yet.
@@ -14,7 +14,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     let kept_since = JobId::first_of(store.ids_forgotten().wait()?);
     let mut before: Option<(AccountId, JobId)> = None;
     SEARCH_INDEX
-        .each(store, &All, |(account, last), block| {
+        .visit(store, |(account, last), block| {
             let end = before.filter(|it| it.0 == account).map(|it| it.1);
             if !is_right(store, account, end, last, &block)? && block.first >= kept_since {
                 report.fault(format!(
@@ -24,7 +24,6 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             before = Some((account, last));
             Ok(())
         })
-        .wait()
 }
 
 /// Does a block contain exactly the words of the jobs after the previous block, up to its last one?

@@ -25,7 +25,7 @@ use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::IdempotencyRecord;
+use tintype_storage::store::{IdempotencyRecord, Made};
 use uuid::Uuid;
 
 pub fn ids() -> impl Strategy<Value = Uuid> {
@@ -359,7 +359,13 @@ pub fn spendings() -> impl Strategy<Value = Spending> {
 }
 
 pub fn uses() -> impl Strategy<Value = IdempotencyRecord> {
-    (ids(), any::<[u8; 32]>(), moments()).prop_map(|(made, print, expires_at)| IdempotencyRecord {
+    let made = prop_oneof![
+        ids().prop_map(|id| Made::Job(JobId(id))),
+        ids().prop_map(|id| Made::Batch(BatchId(id))),
+        ids().prop_map(|id| Made::Entry(TransactionId(id))),
+        ids().prop_map(|id| Made::Account(AccountId(id))),
+    ];
+    (made, any::<[u8; 32]>(), moments()).prop_map(|(made, print, expires_at)| IdempotencyRecord {
         made,
         fingerprint: Fingerprint(print),
         expires_at,

@@ -69,7 +69,7 @@ fn old_entries_are_deleted_in_bounded_steps_also_behind_an_entry_of_a_clock_that
     };
     assert_eq!(numbers(), [10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1_000]);
     let forget = |cursor: &[u8]| {
-        let forget = till.store.delete_old_audit_entries(at(7), cursor, 5);
+        let forget = AUDIT_LOG.delete_where(&till.store, cursor, 5, |entry| entry.at < at(7));
         let (writes, next) = forget.wait().expect("writes");
         write(&till, writes);
         next

@@ -36,7 +36,7 @@ use tintype_storage::store::tables::{
     OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
 };
 use tintype_storage::store::{
-    AnyTable as _, IdempotencyRecord, Record, StoreError, Table, TableKey,
+    AnyTable as _, IdempotencyRecord, Made, Record, StoreError, Table, TableKey,
 };
 
 /// Checks that a record reads back, and that it is corrupt when truncated or extended.
@@ -256,131 +256,6 @@ fn some_key() -> ApiKey {
     }
 }
 
-/// Older nodes and an older program read jobs without options.
-#[test]
-fn only_a_job_with_options_has_the_second_format() {
-    for plain in some_jobs(FailureKind::Refused) {
-        let first = LIVE_JOBS.encode(&plain);
-        assert_eq!(first[0], 1);
-        assert_eq!(LIVE_JOBS.decode(&first).unwrap(), plain);
-        assert!(!LIVE_JOBS.to_json(&first).unwrap().contains("options"));
-        for (output, has_mask, stored) in [
-            (Some(OutputFormat::Png), false, &[1, 1, 0, 0][..]),
-            (
-                Some(OutputFormat::Jpeg { quality: 80 }),
-                true,
-                &[1, 1, 1, 80, 1],
-            ),
-            (Some(OutputFormat::WebP), false, &[1, 1, 2, 0]),
-            (None, true, &[1, 0, 1]),
-        ] {
-            let job = Job {
-                options: Some(ImageOptions {
-                    output,
-                    has_mask,
-                    background: None,
-                }),
-                ..plain.clone()
-            };
-            let second = LIVE_JOBS.encode(&job);
-            assert_eq!(second, [&[2], &first[1..], stored].concat());
-            assert_eq!(LIVE_JOBS.decode(&second).unwrap(), job);
-            let line = ENDED_JOBS.to_json(&second).unwrap();
-            assert!(!line.contains("background"), "{line}");
-            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), second);
-            assert!(LIVE_JOBS.decode(&[&second[..], &[1]].concat()).is_err());
-        }
-    }
-}
-
-#[test]
-fn only_a_job_with_a_background_has_the_third_format() {
-    for plain in some_jobs(FailureKind::Refused) {
-        let first = LIVE_JOBS.encode(&plain);
-        for (background, stored) in [(Background::Opaque, 0), (Background::Transparent, 1)] {
-            let job = Job {
-                options: Some(ImageOptions {
-                    output: Some(OutputFormat::WebP),
-                    has_mask: true,
-                    background: Some(background),
-                }),
-                ..plain.clone()
-            };
-            let third = LIVE_JOBS.encode(&job);
-            let options = [1, 1, 2, 1, 1, stored];
-            assert_eq!(third, [&[3], &first[1..], &options].concat());
-            assert_eq!(LIVE_JOBS.decode(&third).unwrap(), job);
-            let line = ENDED_JOBS.to_json(&third).unwrap();
-            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), third);
-        }
-    }
-}
-
-/// An older program names the newer format, instead of an origin that it does not know.
-#[test]
-fn only_a_job_in_the_background_has_the_last_formats() {
-    for plain in some_jobs(FailureKind::Refused) {
-        let options = ImageOptions {
-            output: Some(OutputFormat::WebP),
-            ..ImageOptions::default()
-        };
-        let with_background = ImageOptions {
-            background: Some(Background::Opaque),
-            ..options
-        };
-        for (options, format) in [(None, 4), (Some(options), 5), (Some(with_background), 6)] {
-            let job = Job {
-                origin: Origin::Background,
-                options,
-                ..plain.clone()
-            };
-            let stored = LIVE_JOBS.encode(&job);
-            assert_eq!(stored[0], format);
-            assert_eq!(LIVE_JOBS.decode(&stored).unwrap(), job);
-            let line = ENDED_JOBS.to_json(&stored).unwrap();
-            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), stored);
-        }
-    }
-}
-
-/// Older nodes and an older program read batches of generations.
-#[test]
-fn only_a_file_batch_of_edits_has_the_second_format() {
-    let outcome = |deleted: DeletedResults| Validation::Accepted { deleted };
-    let generations = FileBatch {
-        id: BatchId(uuid(0x11)),
-        account: AccountId(uuid(0x22)),
-        key: KeyId(uuid(0x33)),
-        terms: FileBatchTerms {
-            input: FileId(uuid(0x44)),
-            metadata: Some("{}".into()),
-            results_lifetime_seconds: Some(7),
-            as_urls: true,
-            endpoint: BatchEndpoint::Generations,
-        },
-        created_at: at(0),
-        outcome: outcome(DeletedResults::default()),
-    };
-    let first = FILE_BATCHES.encode(&generations);
-    assert_eq!(FILE_BATCHES.decode(&first).unwrap(), generations);
-    let mut edits = generations.clone();
-    edits.terms.endpoint = BatchEndpoint::Edits;
-    let second = FILE_BATCHES.encode(&edits);
-    // The time is 0, and the outcome has a variant and two flags.
-    let (terms, after) = first.split_at(first.len() - 4);
-    assert_eq!(after, [0; 4]);
-    assert_eq!((first[0], second[0]), (1, 2));
-    assert_eq!(second[1..], [&terms[1..], &[1], after].concat());
-    assert_eq!(FILE_BATCHES.decode(&second).unwrap(), edits);
-    for (bytes, has_endpoint) in [(&first, false), (&second, true)] {
-        let line = FILE_BATCHES.to_json(bytes).unwrap();
-        assert_eq!(line.contains("endpoint"), has_endpoint, "{line}");
-        assert_eq!(FILE_BATCHES.parse_json(&line).unwrap(), *bytes);
-        assert!(FILE_BATCHES.decode(&[&bytes[..], &[0]].concat()).is_err());
-        assert!(FILE_BATCHES.decode(&bytes[..bytes.len() - 1]).is_err());
-    }
-}
-
 #[test]
 fn a_field_of_a_newer_version_is_refused() {
     let [_, _, job, _] = some_jobs(FailureKind::Refused);
@@ -418,11 +293,17 @@ fn the_encoding_of_records_is_unchanged() {
         reference: Some("invoice 7".into()),
         created_at: at(3_000),
     };
-    let used = IdempotencyRecord {
-        made: uuid(0x11),
+    let used = |made| IdempotencyRecord {
+        made,
         fingerprint: Fingerprint([0xab; 32]),
         expires_at: at(86_400_000),
     };
+    let uses = [
+        Made::Job(JobId(uuid(0x11))),
+        Made::Batch(BatchId(uuid(0x11))),
+        Made::Entry(TransactionId(uuid(0x11))),
+        Made::Account(AccountId(uuid(0x11))),
+    ];
     let pause = Pause {
         project: false,
         tiers: [true, false, true],
@@ -450,8 +331,8 @@ fn the_encoding_of_records_is_unchanged() {
         hex(API_KEYS.encode(&some_key())),
     ]);
     written.extend(KINDS.iter().map(|kind| hex(LEDGER.encode(&entry(*kind)))));
+    written.extend(uses.map(|it| hex(IDEMPOTENCY.encode(&used(it)))));
     written.extend([
-        hex(IDEMPOTENCY.encode(&used)),
         hex(PAUSE.encode(&pause)),
         hex(API_KEYS_BY_ID.encode(&KeyHash([0xcd; 32]))),
     ]);
@@ -489,6 +370,35 @@ fn the_encoding_of_records_is_unchanged() {
         ..BatchProgress::of_new(4)
     };
     written.push(hex(BATCH_PROGRESS.encode(&progress)));
+    let in_background = Job {
+        origin: Origin::Background,
+        options: Some(ImageOptions {
+            output: Some(OutputFormat::Jpeg { quality: 80 }),
+            has_mask: true,
+            background: Some(Background::Transparent),
+        }),
+        ..jobs[0].clone()
+    };
+    let of_edits = FileBatch {
+        id: BatchId(uuid(0x11)),
+        account: AccountId(uuid(0x22)),
+        key: KeyId(uuid(0x33)),
+        terms: FileBatchTerms {
+            input: FileId(uuid(0x44)),
+            metadata: Some("{}".into()),
+            results_lifetime_seconds: Some(7),
+            as_urls: true,
+            endpoint: BatchEndpoint::Edits,
+        },
+        created_at: at(0),
+        outcome: Validation::Accepted {
+            deleted: DeletedResults::default(),
+        },
+    };
+    written.extend([
+        hex(LIVE_JOBS.encode(&in_background)),
+        hex(FILE_BATCHES.encode(&of_edits)),
+    ]);
     written.extend(
         ["0", "0.000001", "-1", "999999999999999.999999"].map(|it| hex(encode(&amount(it)))),
     );

@@ -2,11 +2,13 @@
 
 use crate::old_jobs::commit;
 use crate::support::*;
+use std::sync::mpsc::channel;
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{JobState, PromptRef};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::SEARCH_INDEX;
-use tintype_storage::store::{NewJob, SearchStep};
+use tintype_storage::store::tables::{DELIVERIES, SEARCH_INDEX};
+use tintype_storage::store::{AttemptErasure, NewJob, SearchStep};
 use tintype_storage::testing::samples;
 
 /// Enough words that two such prompts fill a block of the index.
@@ -95,4 +97,41 @@ fn an_erased_job_leaves_the_words_of_its_block_and_keeps_its_charge() {
     assert!(matches!(other.prompt, PromptRef::Inline(text) if text.prompt == prompt("babbages")));
     assert_eq!(store.account(ACCOUNT).wait().expect("read"), before);
     till.check();
+}
+
+#[test]
+fn one_decision_erases_the_attempts_of_many_deliveries_and_of_no_deleted_one() {
+    let mut till = Till::with("100");
+    let store = till.store.clone();
+    commit(&store, store.put_webhook(&webhook()));
+    let deliveries: Vec<Delivery> = (0..3)
+        .map(|_| {
+            let job = till.running("0.20");
+            till.apply(job, finish()).expect("finish");
+            let delivery = store.delivery(DeliveryId(job.0)).wait().expect("read");
+            let delivery = delivery.expect("a delivery");
+            let attempt = Attempt::responded(0, at(2_000_000), DAY, 500, b"lovelace", None);
+            let after = delivery::record_attempt(&delivery, &attempt, attempt.ended_at(), &[]);
+            commit(&store, store.record_attempt(&delivery, &after, &attempt));
+            after
+        })
+        .collect();
+    // Its attempt is still on record.
+    let deleted = &deliveries[1];
+    commit(&store, vec![DELIVERIES.delete(&(ACCOUNT, deleted.id))]);
+    let erasure = AttemptErasure {
+        account: ACCOUNT,
+        deliveries: deliveries.iter().map(|it| it.id).collect(),
+    };
+    let (reply, outcome) = channel();
+    store.decide(erasure, move |_, outcome| {
+        reply.send(outcome).expect("sent")
+    });
+    outcome.recv().expect("an outcome").expect("erased");
+    let responses: Vec<String> = deliveries
+        .iter()
+        .flat_map(|it| store.attempts(it.id).wait().expect("read"))
+        .map(|it| it.response_body)
+        .collect();
+    assert_eq!(responses, ["", "lovelace", ""]);
 }

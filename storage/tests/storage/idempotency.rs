@@ -194,7 +194,7 @@ fn a_key_whose_waiting_caller_got_no_response_can_be_used_again() {
                 first
             });
             if !in_one_batch {
-                let call = IdempotentCall::Generation;
+                let call = IdempotentCall::Submission;
                 let known = till
                     .store
                     .idempotency(call, ACCOUNT, "k", at(till.now))
@@ -331,7 +331,7 @@ fn hostile_55_expired_keys_are_deleted_in_bounded_steps() {
     let found = |name: &str| {
         let record = till
             .store
-            .idempotency(IdempotentCall::Generation, ACCOUNT, name, at(0))
+            .idempotency(IdempotentCall::Submission, ACCOUNT, name, at(0))
             .wait();
         record.expect("read").is_some()
     };

@@ -9,6 +9,7 @@ mod codec;
 mod codec_deliveries;
 mod conformance;
 mod daily_usage;
+mod earlier_exports;
 mod engines_agree;
 mod erasure;
 mod export;

@@ -7,10 +7,14 @@ use std::sync::Arc;
 use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, Validation};
 use tintype_storage::domain::ids::{BatchId, FileId};
 use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
-use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES, IDS_AHEAD};
+use tintype_storage::store::tables::{
+    BATCH_PROGRESS, BATCHES, FILE_BATCHES, IDEMPOTENCY, IDS_AHEAD,
+};
 use tintype_storage::store::{
-    AcceptError, IdempotencyRecord, IdempotentCall, NewBatch, NewJob, Store, StoreError, Writes,
+    AcceptError, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, NewBatch, NewJob, Store,
+    StoreError, Write, Writes,
 };
 use tintype_storage::testing::layer::Layer;
 
@@ -37,6 +41,22 @@ impl Layer for CommitBeforeRead {
         }
         Ok(())
     }
+}
+
+/// The write and the record of a use of the key "k" with meaning 1.
+fn use_of(made: Made, expires_at: Timestamp) -> (Write, IdempotencyRecord) {
+    let key = IdempotencyKey {
+        account: ACCOUNT,
+        call: made.call(),
+        name: "k".into(),
+        expires_at,
+    };
+    let record = IdempotencyRecord {
+        made,
+        fingerprint: named("k", 1).expect("a use").fingerprint,
+        expires_at,
+    };
+    (IDEMPOTENCY.put(&key, &record), record)
 }
 
 #[test]
@@ -96,14 +116,8 @@ fn jobs_whose_ids_are_ahead_of_the_clock_are_deleted_after_their_retention() {
     till.now = on_day(3);
     let recent = till.running("0.20");
     till.apply(recent, fail()).expect("fail");
-    let record = IdempotencyRecord {
-        made: members[0].0,
-        fingerprint: named("k", 1).expect("a use").fingerprint,
-        expires_at: at(on_day(9)),
-    };
-    let call = IdempotentCall::Generation;
-    let used = till.store.remember_use(call, ACCOUNT, "k", &record);
-    commit(&till.store, used);
+    let (used, _) = use_of(Made::Job(members[0]), at(on_day(9)));
+    commit(&till.store, vec![used]);
     let note = IDS_AHEAD.raise(&till.store, at(on_day(900)));
     commit(&till.store, note.wait().expect("read"));
     let known = IDS_AHEAD.raise(&till.store, at(on_day(800)));
@@ -135,23 +149,18 @@ fn the_key_of_a_deleted_job_or_batch_is_free() {
     let first_batch = till.accept_batch(&batch).expect("accept").batch;
     let jobs = all_ids(&till);
     jobs.into_iter().for_each(|job| complete(&mut till, job));
-    let used = |till: &Till, call| {
-        let name = if call == IdempotentCall::Batch {
-            "b"
-        } else {
-            "k"
-        };
+    let used = |till: &Till, name| {
+        let call = IdempotentCall::Submission;
         let found = till.store.idempotency(call, ACCOUNT, name, at(till.now));
         found.wait().expect("read").map(|it| it.made)
     };
-    let [generation, of_batch] = [IdempotentCall::Generation, IdempotentCall::Batch];
     till.now = on_day(3);
-    assert_eq!(used(&till, generation), Some(first_job.0));
-    assert_eq!(used(&till, of_batch), Some(first_batch.0));
+    assert_eq!(used(&till, "k"), Some(Made::Job(first_job)));
+    assert_eq!(used(&till, "b"), Some(Made::Batch(first_batch)));
     assert!(forget(&till.store, 3) > 0);
     assert_eq!(all_ids(&till), []);
-    assert_eq!(used(&till, generation), None);
-    assert_eq!(used(&till, of_batch), None);
+    assert_eq!(used(&till, "k"), None);
+    assert_eq!(used(&till, "b"), None);
     till.check();
     // The new use ends before the old one, which must not reappear.
     till.limits.idempotency_retention = DAY;
@@ -186,17 +195,9 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         created_at: at(5),
         outcome: Validation::Failed(Vec::new()),
     };
-    let record = IdempotencyRecord {
-        made: failed.id.0,
-        fingerprint: named("k", 1).expect("a use").fingerprint,
-        expires_at: at(9),
-    };
-    let call = IdempotentCall::Batch;
-    commit(
-        &till.store,
-        till.store.remember_use(call, ACCOUNT, "k", &record),
-    );
-    assert_eq!(till.faults().len(), 2, "as a batch and as a generation");
+    let (used, record) = use_of(Made::Batch(failed.id), at(9));
+    commit(&till.store, vec![used]);
+    assert_eq!(till.faults().len(), 1);
     let id = (ACCOUNT, failed.id);
     commit(&till.store, vec![FILE_BATCHES.put(&id, &failed)]);
     assert_eq!(till.faults(), [""; 0]);
@@ -212,6 +213,7 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         ..new_job(amount("0.10"))
     };
     assert!(matches!(till.accept(single), Err(AcceptError::KeyReused)));
+    let call = IdempotentCall::Submission;
     let found = till.store.idempotency(call, ACCOUNT, "k", at(8)).wait();
     assert_eq!(found.expect("read"), Some(record));
     let forgotten = || {
@@ -219,13 +221,9 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         found.wait().expect("read").0
     };
     assert_eq!(forgotten(), Writes::new(), "the key refers to it");
-    // The sweep has not reached the use as a generation.
-    let (expired, _) = till
-        .store
-        .delete_expired(at(9), &[], 1)
-        .wait()
-        .expect("read");
-    assert_eq!(expired.len(), 2);
+    let expired = till.store.delete_expired(at(9), &[], 1).wait();
+    let (expired, _) = expired.expect("read");
+    assert_eq!(expired.len(), 1);
     commit(&till.store, expired);
     commit(&till.store, forgotten());
     let left = FILE_BATCHES.get(&till.store, &id).wait();
@@ -254,10 +252,8 @@ fn a_batch_and_a_job_share_idempotency_keys() {
     assert!(till.accept(job("job first")).expect("replay").replayed);
     let again = till.accept_batch(&batch("batch first"));
     assert!(again.expect("replay").replayed);
-    for (call, name) in [
-        (IdempotentCall::Batch, "job first"),
-        (IdempotentCall::Generation, "batch first"),
-    ] {
+    for name in ["job first", "batch first"] {
+        let call = IdempotentCall::Submission;
         let found = till.store.idempotency(call, ACCOUNT, name, at(till.now));
         assert!(found.wait().expect("read").is_some(), "{name}");
     }

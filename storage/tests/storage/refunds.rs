@@ -41,7 +41,7 @@ fn left(outcome: Result<LedgerEntry, RefundError>) -> String {
 }
 
 fn refunded(till: &Till, job: JobId) -> Option<String> {
-    let found = till.store.refund_of(ACCOUNT, job).wait();
+    let found = JOB_REFUNDS.get(&till.store, &(ACCOUNT, job)).wait();
     found.expect("read").map(|it| it.to_string())
 }
 

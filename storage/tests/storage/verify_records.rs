@@ -188,7 +188,7 @@ fn a_record_of_a_newer_format_is_reported_as_intact() {
              run that version again: nothing is damaged"
         )
     };
-    assert_eq!(text(b'l').1, [newer("live_job", 6)]);
+    assert_eq!(text(b'l').1, [newer("live_job", 1)]);
     let (key, found) = text(b'y');
     let newer = newer("api_key_last_use", 1);
     assert_eq!(found, [format!("the record {key}: {newer}")]);

@@ -20,6 +20,7 @@ const CHECKS: &[(u8, Check)] = checks! {
     b'u' API_KEY_SPENDING
     b'y' API_KEY_LAST_USE
     b'H' DELETED_API_KEYS
+    b'L' PANEL_KEYS
     b'r' RETIRED_API_KEYS
     b'w' WEBHOOKS
     b'v' DELIVERIES

@@ -7,6 +7,7 @@ use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::PromptRef;
 use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::store::Made;
 
 pub struct KnownBatch {
     /// In the order of acceptance over the whole scenario.
@@ -206,15 +207,13 @@ impl Model {
         }
         let at = batch.created_at.millis();
         if let Some(name) = &asked.name {
-            for call in asked.calls() {
-                let used = KeyUse {
-                    account: batch.account,
-                    call: *call,
-                    name: name.clone(),
-                    expires_at: at + self.rules.retention,
-                };
-                self.name_recorded(&used, batch.id.0, at, changed);
-            }
+            let used = KeyUse {
+                account: batch.account,
+                call: b's',
+                name: name.clone(),
+                expires_at: at + self.rules.retention,
+            };
+            self.name_recorded(&used, Made::Batch(batch.id), at, changed);
         } else if asked.made.len() as u64 >= asked.issues {
             self.fault(format!(
                 "request {request} was sent {} times and has one batch more",

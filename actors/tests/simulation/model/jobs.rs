@@ -8,6 +8,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{EXPIRED, FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::Made;
 
 /// The time after a pause in which a run may still begin, because its commit was in flight.
 const BEGIN_GRACE: i64 = 10_000;
@@ -192,11 +193,11 @@ impl Model {
         } else if let Some(name) = &asked.name {
             let used = KeyUse {
                 account: job.account,
-                call: b'g',
+                call: b's',
                 name: name.clone(),
                 expires_at: at + self.rules.retention,
             };
-            self.name_recorded(&used, job.id.0, at, changed);
+            self.name_recorded(&used, Made::Job(job.id), at, changed);
         } else if asked.made.len() as u64 >= asked.issues {
             self.fault(format!(
                 "request {request} was sent {} times and has one job more",

@@ -10,6 +10,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::store::Made;
 
 pub(super) const DAY: i64 = 86_400_000;
 
@@ -195,7 +196,7 @@ impl Model {
                 let record = changed.names.remove(&used).flatten();
                 let doubled = self.names.used(&used, line.id.0, at);
                 let recorded = record.is_some_and(|it| {
-                    it.made == line.id.0 && it.expires_at.millis() == used.expires_at
+                    it.made == Made::Entry(line.id) && it.expires_at.millis() == used.expires_at
                 });
                 if !recorded {
                     self.fault(format!("the key {name} of a deposit has no record"));

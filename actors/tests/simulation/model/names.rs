@@ -4,7 +4,7 @@ use super::records::KeyUse;
 use super::{ChangedRecords, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::store::IdempotencyRecord;
+use tintype_storage::store::{IdempotencyRecord, Made};
 use uuid::Uuid;
 
 struct Use {
@@ -23,17 +23,16 @@ pub struct Names {
 }
 
 impl Names {
-    /// Could the key have been in use for a matching job, batch or deposit at `clock_low` or later?
+    /// Could the key have been in use for a matching job or batch at `clock_low` or later?
     pub fn stood_for(
         &self,
         account: AccountId,
-        calls: &[u8],
         name: &str,
         clock_low: i64,
         made: impl Fn(Uuid) -> bool,
     ) -> bool {
-        let uses = |call: &u8| self.uses.get(&(account, *call, name.to_owned()));
-        let mut uses = calls.iter().filter_map(uses).flatten();
+        let uses = self.uses.get(&(account, b's', name.to_owned()));
+        let mut uses = uses.into_iter().flatten();
         uses.any(|it| it.expires_at > clock_low && made(it.made))
     }
 
@@ -74,7 +73,7 @@ impl Model {
     pub(super) fn name_recorded(
         &mut self,
         used: &KeyUse,
-        made: Uuid,
+        made: Made,
         at: i64,
         changed: &mut ChangedRecords,
     ) {
@@ -82,10 +81,10 @@ impl Model {
         if record.is_none_or(|it| it.made != made || it.expires_at.millis() != used.expires_at) {
             let name = &used.name;
             self.fault(format!(
-                "the key {name} of {made} has no record in its commit"
+                "the key {name} of {made:?} has no record in its commit"
             ));
         }
-        let doubled = self.names.used(used, made, at);
+        let doubled = self.names.used(used, made.id(), at);
         self.faults.extend(doubled);
     }
 

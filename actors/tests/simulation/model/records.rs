@@ -66,7 +66,7 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyUse {
     pub account: AccountId,
-    /// `b'g'` for a generation, `b'b'` for a batch, `b'd'` for a deposit.
+    /// `b's'` for a job or a batch, `b'd'` for a deposit.
     pub call: u8,
     pub name: String,
     pub expires_at: i64,

@@ -47,14 +47,6 @@ impl Request {
     pub fn jobs(&self) -> u32 {
         self.size.unwrap_or(1)
     }
-
-    /// The namespaces of its idempotency key; see [`KeyUse::call`](super::records::KeyUse::call).
-    pub fn calls(&self) -> &'static [u8] {
-        match self.size {
-            Some(_) => b"bg",
-            None => b"g",
-        }
-    }
 }
 
 /// A job or a batch that a call created or replayed.
@@ -235,10 +227,9 @@ impl Model {
                 });
                 let known = request.made.contains(id);
                 let remembered = request.name.as_deref().is_some_and(|name| {
-                    let (account, calls) = (request.account, request.calls());
                     let is_it = |made| made == *id;
                     self.names
-                        .stood_for(account, calls, name, window.clock_low, is_it)
+                        .stood_for(request.account, name, window.clock_low, is_it)
                 });
                 (!known || !remembered).then(|| format!("request {number} was replayed as {id}"))
             }
@@ -246,9 +237,8 @@ impl Model {
                 self.count("refused: key reused");
                 let remembered = request.name.as_deref().is_some_and(|name| {
                     let other = |made| !request.made.contains(&made);
-                    let (account, calls) = (request.account, request.calls());
                     self.names
-                        .stood_for(account, calls, name, window.clock_low, other)
+                        .stood_for(request.account, name, window.clock_low, other)
                 });
                 (!remembered).then(|| format!("request {number}: its key was reported as reused"))
             }

@@ -116,9 +116,17 @@ fn tables_of_another_or_unknown_format_are_rejected() {
     let database = server.database();
     server.execute(&database.name, &ddl());
     let format =
-        "UPDATE tintype.account SET value = '2' WHERE key = '\\x00'::bytea || 'format'::bytea";
+        "UPDATE tintype.account SET value = '3' WHERE key = '\\x00'::bytea || 'format'::bytea";
     server.execute(&database.name, format);
-    assert_says(&refusal(&database.url()), &["format `2`", "reads `3`"]);
+    assert_says(
+        &refusal(&database.url()),
+        &[
+            "format `3`",
+            "reads `4`",
+            "`tintype export`",
+            "`tintype import`",
+        ],
+    );
     let none = "DELETE FROM tintype.account WHERE key = '\\x00'::bytea || 'format'::bytea";
     server.execute(&database.name, none);
     assert_says(&refusal(&database.url()), &["do not say their format"]);

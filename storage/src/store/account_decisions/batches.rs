@@ -12,7 +12,7 @@ use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::time::Timestamp;
 use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
-use crate::store::{IdempotentCall, StoreError};
+use crate::store::{Gather as _, IdempotentCall, Made, StoreError};
 
 /// The effect of a job's step on its batch.
 pub(super) struct BatchStep {
@@ -31,7 +31,6 @@ impl Decisions<'_> {
         new: &NewBatch,
         now: Timestamp,
     ) -> Result<AcceptedBatch, AcceptError> {
-        let call = IdempotentCall::Batch;
         let models = new.models();
         let admission = AdmissionRequest {
             key: new.key,
@@ -42,12 +41,14 @@ impl Decisions<'_> {
             price: new.price,
         };
         let key = self.check_key(&admission, now)?;
-        if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
-            let batch = first.ok_or(AcceptError::KeyReused)?;
-            return Ok(AcceptedBatch {
-                batch: BatchId(batch),
-                replayed: true,
-            });
+        let (call, used) = (IdempotentCall::Submission, new.idempotency.as_ref());
+        match self.first_use(call, used, now)? {
+            Some(Some(Made::Batch(batch))) => {
+                let replayed = true;
+                return Ok(AcceptedBatch { batch, replayed });
+            }
+            Some(_) => return Err(AcceptError::KeyReused),
+            None => {}
         }
         let served = self.served_turns(admission.models)?;
         let balances = self.admit(&admission, &key.1, now)?;
@@ -79,7 +80,7 @@ impl Decisions<'_> {
         }
         let progress = BatchProgress::of_new(batch.total);
         self.next.progress.insert(id, progress);
-        self.remember(call, new.idempotency.as_ref(), id.0, now);
+        self.remember(used, Made::Batch(id), now);
         Ok(AcceptedBatch {
             batch: id,
             replayed: false,
@@ -159,12 +160,9 @@ impl Decisions<'_> {
         ended: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Delivery>, StoreError> {
-        // Collect all missing reads at once.
-        let (batch, webhooks) = (
-            self.records.read(&BATCHES, &(self.next.account.id, id)),
-            self.records.webhooks(self.next.account.id),
-        );
-        let (batch, webhooks) = (batch?, webhooks?);
+        let account = self.next.account.id;
+        let batch = self.records.read(&BATCHES, &(account, id));
+        let (batch, webhooks) = (batch, self.records.webhooks(account)).gather()?;
         let batch = batch.ok_or_else(|| self.inconsistent(format!("batch {id} is missing")))?;
         let owed = OwedDelivery {
             id: DeliveryId(id.0),

@@ -8,7 +8,7 @@ use crate::domain::ledger::{EntryKind, LedgerEntry, LedgerError};
 use crate::domain::time::Timestamp;
 use crate::store::commands::{Deposit, DepositError, IdempotencyUse, Refund, RefundError};
 use crate::store::tables::{ACCOUNT_REFUNDS, JOB_REFUNDS, LEDGER};
-use crate::store::{IdempotentCall, StoreError};
+use crate::store::{Gather as _, IdempotentCall, Made, StoreError};
 
 impl Decisions<'_> {
     /// Deposits or withdraws money.
@@ -22,12 +22,7 @@ impl Decisions<'_> {
             return first.ok_or(DepositError::KeyReused);
         }
         let entry = self.add_money(id, deposit.amount, None, &deposit.reference, now)?;
-        self.remember(
-            IdempotentCall::Deposit,
-            deposit.idempotency.as_ref(),
-            id.0,
-            now,
-        );
+        self.remember(deposit.idempotency.as_ref(), Made::Entry(id), now);
         Ok(entry)
     }
 
@@ -43,15 +38,14 @@ impl Decisions<'_> {
         }
         let account = self.next.account.id;
         let of_job = (account, refund.job);
-        // Collect all missing reads at once.
-        let job = self.known_job(refund.job);
-        let refunded = self.records.read(&JOB_REFUNDS, &of_job);
-        let of_account = self.records.read(&ACCOUNT_REFUNDS, &account);
-        let job = job?.ok_or(RefundError::UnknownJob)?;
-        let (refunded, of_account) = (
-            refunded?.unwrap_or_default(),
-            of_account?.unwrap_or_default(),
+        let reads = (
+            self.known_job(refund.job),
+            self.records.read(&JOB_REFUNDS, &of_job),
+            self.records.read(&ACCOUNT_REFUNDS, &account),
         );
+        let (job, refunded, of_account) = reads.gather()?;
+        let job = job.ok_or(RefundError::UnknownJob)?;
+        let (refunded, of_account) = (refunded.unwrap_or_default(), of_account.unwrap_or_default());
         if job.state.status() != JobStatus::Done {
             return Err(RefundError::NotCharged(job.state.as_str()));
         }
@@ -70,12 +64,7 @@ impl Decisions<'_> {
         let entry = self.add_money(id, amount, Some(refund.job), &refund.reference, now)?;
         self.records.put(JOB_REFUNDS.put(&of_job, &refunded));
         self.records.put(ACCOUNT_REFUNDS.put(&account, &of_account));
-        self.remember(
-            IdempotentCall::Deposit,
-            refund.idempotency.as_ref(),
-            id.0,
-            now,
-        );
+        self.remember(refund.idempotency.as_ref(), Made::Entry(id), now);
         Ok(entry)
     }
 
@@ -86,8 +75,8 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Option<Option<LedgerEntry>>, StoreError> {
         let first = match self.first_use(IdempotentCall::Deposit, used, now)? {
-            Some(Some(first)) => TransactionId(first),
-            Some(None) => return Ok(Some(None)),
+            Some(Some(Made::Entry(first))) => first,
+            Some(_) => return Ok(Some(None)),
             None => return Ok(None),
         };
         let entry = self.records.read(&LEDGER, &(self.next.account.id, first))?;

@@ -44,14 +44,14 @@ impl<'a> InitialReads<'a> {
     pub fn add_for_accept(&mut self, new: &NewJob) {
         self.add_key(new.key, new.shown.as_ref());
         self.add_turns(&[new.tier]);
-        self.add_use(IdempotentCall::Generation, new.idempotency.as_ref());
+        self.add_use(IdempotentCall::Submission, new.idempotency.as_ref());
     }
 
     /// For [`Decisions::accept_batch`](super::Decisions::accept_batch).
     pub fn add_for_accept_batch(&mut self, new: &NewBatch) {
         self.add_key(new.key, new.shown.as_ref());
         self.add_turns(&new.models());
-        self.add_use(IdempotentCall::Batch, new.idempotency.as_ref());
+        self.add_use(IdempotentCall::Submission, new.idempotency.as_ref());
     }
 
     /// For [`Decisions::cancel_batch`](super::Decisions::cancel_batch).
@@ -108,8 +108,7 @@ impl<'a> InitialReads<'a> {
 
     fn add_use(&mut self, call: IdempotentCall, used: Option<&IdempotencyUse>) {
         let Some(used) = used else { return };
-        let uses = call.places().iter();
-        let uses = uses.map(|place| last_use_of(*place, self.account, &used.name).into());
-        self.requests.extend(uses);
+        let uses = last_use_of(call, self.account, &used.name);
+        self.requests.push(uses.into());
     }
 }

@@ -48,11 +48,6 @@ impl<'a> RoundRecords<'a> {
         self.writes.into_iter().collect()
     }
 
-    /// Has the round written this record?
-    pub fn has_written<K: TableKey, R: Record>(&self, table: &Table<K, R>, key: &K) -> bool {
-        self.writes.contains_key(&table.key(key))
-    }
-
     pub fn read<K: TableKey, R: Record>(
         &self,
         table: &Table<K, R>,

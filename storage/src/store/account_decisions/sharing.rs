@@ -15,7 +15,7 @@ use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
     WAITING_CALLERS,
 };
-use crate::store::{DueIndex, RoundReads, StoreError};
+use crate::store::{DueIndex, Gather as _, RoundReads, StoreError};
 use uuid::Uuid;
 
 /// The shared records on which a round decides.
@@ -186,16 +186,16 @@ impl Decisions<'_> {
 /// The time of the newest stored id of an account: a job's or a ledger entry's.
 fn newest_id(account: AccountId, reads: &RoundReads<'_>) -> Result<Option<Timestamp>, StoreError> {
     let last = |range: KeyRange| reads.pairs(&ReadRequest::Scan(range, Direction::Falling, 1));
-    // Collect all missing reads at once.
-    let scans = [
+    let reads = (
         last(LIVE_JOBS.range(&account)),
         last(ENDED_JOBS.range(&account)),
         last(LEDGER.range(&account)),
-    ];
+    );
+    let (live, ended, entries) = reads.gather()?;
     let mut newest = None;
-    for pairs in scans {
+    for pairs in [live, ended, entries] {
         // Each of these keys ends with the id.
-        for (key, _) in pairs?.iter() {
+        for (key, _) in pairs.iter() {
             let id = key.last_chunk::<16>().copied().map(Uuid::from_bytes);
             newest = newest.max(id.and_then(|it| moment_of(&it)));
         }
