@@ -1,13 +1,13 @@
 //! Parses requests that need more than their body.
 
 use crate::application::error::{Error, FieldFault};
+use crate::application::paging::TimeRange;
 use crate::application::services::WebhookService;
 use crate::application::webhooks::deliveries::Range;
 use crate::application::webhooks::{NewWebhook, Target, WebhookChange};
 use tintype_api::field::{Encoding as EncodingField, Flag, WebhookUrl};
 use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};
 use tintype_storage::domain::canonical::Encoding;
-use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
 pub fn read<B: Body>(body: &[u8]) -> Result<B, Error> {
@@ -84,10 +84,9 @@ fn webhook(
 }
 
 pub fn redelivery_range(body: Option<&[u8]>) -> Result<Range, Error> {
-    let fields: RedeliveryRange = read_optional(body)?;
+    let RedeliveryRange { from, to, cursor } = read_optional(body)?;
     Ok(Range {
-        from: fields.from.unwrap_or(Timestamp::EPOCH),
-        to: fields.to.unwrap_or(Timestamp::from_millis(i64::MAX)),
-        after: fields.cursor.map(Uuid::into_bytes),
+        created: TimeRange { from, to },
+        after: cursor.map(Uuid::into_bytes),
     })
 }

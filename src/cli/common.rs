@@ -56,7 +56,7 @@ impl Common {
     }
 }
 
-/// Options of a command that lists something of one account.
+/// Options of a command for one account.
 #[derive(Args)]
 pub struct AccountScope {
     /// The account, by id or name [default: the only active one].
@@ -67,15 +67,23 @@ pub struct AccountScope {
 }
 
 impl AccountScope {
+    /// The client, and a path under `/accounts/ID`.
+    pub async fn path(&self, below: &str) -> anyhow::Result<(Operator, String)> {
+        let operator = self.common.operator()?;
+        let path = operator
+            .account_path(self.account.as_deref(), below)
+            .await?;
+        Ok((operator, path))
+    }
+
     /// Shows all entries of a list under `/accounts/ID`.
     pub async fn show_list<T: DeserializeOwned>(
         &self,
         below: &str,
         columns: &[Column<T>],
     ) -> anyhow::Result<()> {
-        let operator = self.common.operator()?;
-        let path = operator.account_path(self.account.as_deref(), below);
-        let all = operator.list_all(&path.await?).await?;
+        let (operator, path) = self.path(below).await?;
+        let all = operator.list_all(&path).await?;
         self.common.show_list(all, columns)
     }
 }

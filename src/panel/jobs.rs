@@ -5,6 +5,7 @@ use super::names::Names;
 use crate::api::job_views::JobViews;
 use crate::api::responses;
 use crate::application::core::Core;
+use crate::application::error::Error;
 use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions;
 use crate::application::jobs::list;
@@ -21,7 +22,7 @@ use serde::Serialize;
 use tintype_api::JobRecord;
 use tintype_api::text::{Moment, Money};
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::job::JobStatus;
+use tintype_storage::domain::job::{Job, JobStatus};
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
@@ -72,20 +73,28 @@ struct JobListItem<'a> {
 /// `GET /jobs`: the jobs of all accounts.
 pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
-    let mut names = Names::default();
-    let views = JobViews::of(&jobs);
-    let mut data = Vec::with_capacity(page.items.len());
-    for job in &page.items {
-        data.push(JobWithAccount {
-            record: views.listed(job).await?,
-            account_name: names.account(&jobs.core, job.account).await?,
-        });
-    }
+    let data = with_account_names(&jobs, &page.items).await?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
+/// Renders jobs of several accounts.
+pub async fn with_account_names<'a>(
+    service: &JobService,
+    jobs: &'a [Job],
+) -> Result<Vec<JobWithAccount<'a>>, Error> {
+    let (views, mut names) = (JobViews::of(service), Names::default());
+    let mut data = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        data.push(JobWithAccount {
+            record: views.listed(job).await?,
+            account_name: names.account(&service.core, job.account).await?,
+        });
+    }
+    Ok(data)
+}
+
 #[derive(Serialize)]
-struct JobWithAccount<'a> {
+pub struct JobWithAccount<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
     /// `None` if the account was deleted.

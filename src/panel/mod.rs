@@ -36,14 +36,16 @@ mod zip_archive;
 
 pub use routes::configure;
 
+use crate::cost_cache::CostCache;
 use hourly::HourlyCharts;
-use service_usage::UsageCache;
-use stats::StatsCache;
+use serde_json::Value;
 
 /// The caches of the panel.
 #[derive(Default)]
 pub struct Panel {
-    stats: StatsCache,
-    usage: UsageCache,
+    /// The statistics of the whole service.
+    stats: CostCache<(), Value>,
+    /// The usage of all accounts, by its first and its last day.
+    usage: CostCache<(i64, i64), Value>,
     hourly: HourlyCharts,
 }

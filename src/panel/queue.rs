@@ -1,7 +1,6 @@
 //! The queues of all models, for the operator: waiting jobs and their estimated start.
 
-use super::names::Names;
-use crate::api::job_views::JobViews;
+use super::jobs::with_account_names;
 use crate::application::core::Core;
 use crate::application::operations::queue::{self, QueueFilter};
 use crate::application::services::JobService;
@@ -10,9 +9,7 @@ use crate::web::problem::{FieldFault, HttpResult};
 use crate::web::queries::query;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use serde::Serialize;
 use serde_json::json;
-use tintype_api::JobRecord;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -21,18 +18,10 @@ use tintype_storage::store::StoreError;
 /// The page lists this many jobs per model.
 const SHOWN: usize = 50;
 
-#[derive(Serialize)]
-struct QueueRow<'a> {
-    #[serde(flatten)]
-    record: JobRecord<'a>,
-    account_name: Option<String>,
-}
-
 /// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
 pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let filter = filter(&request)?;
-    let mut names = Names::default();
     let mut found = Vec::new();
     for tier in filter.tiers() {
         for next in filter.next(core, tier, SHOWN) {
@@ -41,14 +30,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
             found.extend(job.filter(|it| it.state == JobState::Queued));
         }
     }
-    let views = JobViews::of(&jobs);
-    let mut data = Vec::with_capacity(found.len());
-    for job in &found {
-        data.push(QueueRow {
-            record: views.listed(job).await?,
-            account_name: names.account(core, job.account).await?,
-        });
-    }
+    let data = with_account_names(&jobs, &found).await?;
     let count = filter.count(core);
     let models = models(core).await?;
     Ok(HttpResponse::Ok()

@@ -5,7 +5,6 @@ use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
-use super::stats::StatsCache;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
@@ -13,15 +12,12 @@ use crate::application::core::commit::detached;
 use crate::application::settings::Settings;
 use crate::csv_text::quote;
 use crate::web::auth::access::OperatorCall;
-use crate::web::problem::HttpResult;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
@@ -31,23 +27,6 @@ const ACCOUNTS: usize = 100;
 /// Accounts that the file reads at a time.
 const PAGE: usize = 50;
 
-/// Ranges of days that are cached.
-const MAX_CACHED: usize = 32;
-
-/// By range of days.
-#[derive(Default)]
-pub struct UsageCache(Mutex<HashMap<RangeInclusive<i64>, Arc<StatsCache>>>);
-
-impl UsageCache {
-    fn of(&self, days: &RangeInclusive<i64>) -> Arc<StatsCache> {
-        let mut cached = self.0.lock();
-        if cached.len() >= MAX_CACHED && !cached.contains_key(days) {
-            cached.clear();
-        }
-        Arc::clone(cached.entry(days.clone()).or_default())
-    }
-}
-
 /// `GET /usage`.
 pub async fn show(
     _: OperatorCall,
@@ -56,10 +35,10 @@ pub async fn show(
     panel: Data<Panel>,
 ) -> HttpResult {
     let days = charts::days_of(&request, core.now().day())?;
-    let cache = panel.usage.of(&days);
     let usage = detached(async move {
-        let read = async || Ok(blocking(move || view(&core, days)).await?);
-        cache.get(read).await
+        let range = (*days.start(), *days.end());
+        let read = async || Ok::<_, Problem>(blocking(move || view(&core, days)).await?);
+        panel.usage.get_or_compute(range, read).await
     });
     Ok(HttpResponse::Ok().json(usage.await?))
 }

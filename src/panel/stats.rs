@@ -6,45 +6,14 @@ use crate::application::core::Core;
 use crate::application::core::commit::detached;
 use crate::application::operations::disk_space;
 use crate::application::settings::Settings;
-use crate::cost_cache::CostCache;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
-
-/// Statistics that take no time to compute are cached as if they took this long.
-const MIN_COST: Duration = Duration::from_millis(25);
-
-#[derive(Default)]
-pub struct StatsCache {
-    last: CostCache<(), Value>,
-    /// One caller computes at a time.
-    turn: Mutex<()>,
-}
-
-impl StatsCache {
-    /// Returns the cached value, or computes it once for all concurrent callers. Each open page calls this on every change event.
-    pub async fn get(
-        &self,
-        compute: impl AsyncFnOnce() -> Result<Value, Problem>,
-    ) -> Result<Value, Problem> {
-        let _turn = self.turn.lock().await;
-        if let Some(value) = self.last.get(&()) {
-            return Ok(value);
-        }
-        let began = Instant::now();
-        let value = compute().await?;
-        let cost = began.elapsed().max(MIN_COST);
-        self.last.put((), value.clone(), cost);
-        Ok(value)
-    }
-}
 
 /// The statistics of the whole service. The computation finishes even if the caller disconnects: the next caller finds its result and
-/// starts no second one.
+/// starts no second one. Each open page calls this on every change event.
 pub async fn figures(
     core: Data<Core>,
     settings: Data<Settings>,
@@ -58,7 +27,7 @@ pub async fn figures(
             figures["disk"] = disk(&settings).await?;
             Ok(figures)
         };
-        panel.stats.get(compute).await
+        panel.stats.get_or_compute((), compute).await
     })
     .await
 }

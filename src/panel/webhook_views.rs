@@ -5,6 +5,7 @@ use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::operations::operator_events;
+use crate::application::paging::TimeRange;
 use crate::application::services::WebhookService;
 use crate::application::settings::Settings;
 use crate::application::webhooks;
@@ -21,7 +22,6 @@ use std::collections::BTreeMap;
 use tintype_api::Fields;
 use tintype_storage::domain::delivery::{Attempt, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::SERVICE;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 
 /// Fits a delivery with the largest metadata with every character escaped.
@@ -57,9 +57,9 @@ pub async fn verify(
 /// one call reads.
 pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let moment = |name: &str| query::parsed(&request, name, query::moment);
+    let (from, to) = (moment("from")?, moment("to")?);
     let range = deliveries::Range {
-        from: moment("from")?.unwrap_or(Timestamp::EPOCH),
-        to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        created: TimeRange { from, to },
         after: None,
     };
     let (count, all) = deliveries::count_failed(&core, of.webhook, range).await?;

@@ -85,7 +85,7 @@ impl Instance {
         let webhooks = Data::new(WebhookService {
             core: Arc::clone(&core),
             vault: adapters.vault,
-            egress: adapters.clients.egress,
+            egress: adapters.egress,
         });
         let generations = Data::new(GenerationService {
             core: Arc::clone(&core),

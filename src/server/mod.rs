@@ -4,7 +4,6 @@ mod adapters;
 mod assembly;
 mod backends;
 pub mod bootstrap;
-mod clients;
 mod data_dir_lock;
 mod database_clock;
 mod database_outage;

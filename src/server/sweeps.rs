@@ -3,24 +3,26 @@
 use super::orphaned_objects::{self, ObjectKind};
 use super::service_marks;
 use crate::application::core::Core;
+use crate::application::core::change_lock::ChangeLock;
 use crate::application::core::commit::Change;
 use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions::CompletedDeletions;
 use crate::application::nodes::maintainer::Maintainer;
 use crate::application::nodes::rate_exchange;
 use crate::application::paging::CLOCK_SKEW;
-use crate::application::people::sessions;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
 use crate::objects::{ObjectError, THUMBNAILS};
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::file_batch::UploadedFile;
+use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Key;
-use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, UPLOADED_FILES};
+use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -68,17 +70,12 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>, in
     }
 }
 
-/// The cursors of sweeps over lists that are too long for one sweep. The next sweep continues at the cursor, so that early
-/// entries of a list never block late ones.
+/// Sweeps over lists that are too long for one sweep. The next sweep continues at the cursor of the list, so that early entries never
+/// block late ones.
 pub struct Sweeps {
     limits: SweepLimits,
-    audit_log: Key,
-    idempotency_keys: Key,
-    deliveries: Key,
-    uploaded_files: Key,
-    failed_batches: Key,
-    old_batches: Key,
-    old_jobs: Key,
+    /// By the name of the list.
+    cursors: HashMap<&'static str, Key>,
     /// All jobs that ended before this day are deleted.
     first_kept_day: Option<i64>,
     deletions: CompletedDeletions,
@@ -94,13 +91,7 @@ impl Sweeps {
     pub fn new(limits: SweepLimits) -> Self {
         Self {
             limits,
-            audit_log: Key::new(),
-            idempotency_keys: Key::new(),
-            deliveries: Key::new(),
-            uploaded_files: Key::new(),
-            failed_batches: Key::new(),
-            old_batches: Key::new(),
-            old_jobs: Key::new(),
+            cursors: HashMap::new(),
             first_kept_day: None,
             deletions: CompletedDeletions::default(),
         }
@@ -115,7 +106,7 @@ impl Sweeps {
         self.delete_old_deliveries(core, settings).await;
         self.delete_old_jobs(core, settings).await;
         self.delete_old_files(core, settings).await;
-        sessions::delete_ended(core).await;
+        self.delete_ended_sessions(core).await;
         delete_counts_of_gone_nodes(core).await;
     }
 
@@ -125,14 +116,13 @@ impl Sweeps {
             return;
         };
         let older_than = core.now().minus(age);
-        let SweepLimits { step, steps } = self.limits;
-        let delete = async |cursor: &[u8]| {
+        let find = async |cursor: &[u8], limit| {
             // An entry that was written while the clock was ahead does not keep the older entries behind it.
             let is_old = |entry: &AuditEntry| entry.at < older_than;
-            let found = AUDIT_LOG.delete_where(&core.store, cursor, step, is_old);
-            commit_step(core, found.await, "lines of the audit log").await
+            AUDIT_LOG.delete_where(&core.store, cursor, limit, is_old).await
         };
-        sweep(steps, &mut self.audit_log, delete).await;
+        self.delete(core, "lines of the audit log", None, find)
+            .await;
     }
 
     /// Completes the deletions of images on demand that were interrupted.
@@ -142,38 +132,37 @@ impl Sweeps {
 
     /// Removes expired idempotency keys.
     pub async fn delete_expired_idempotency_keys(&mut self, core: &Core) {
-        let SweepLimits { step, steps } = self.limits;
-        let delete = async |cursor: &[u8]| {
-            let found = core.store.delete_expired(core.now(), cursor, step).await;
-            commit_step(core, found, "idempotency keys").await
-        };
-        sweep(steps, &mut self.idempotency_keys, delete).await;
+        let find =
+            async |cursor: &[u8], limit| core.store.delete_expired(core.now(), cursor, limit).await;
+        self.delete(core, "idempotency keys", None, find).await;
     }
 
     /// Removes the records of files that have expired or are older than the retention of jobs, and of batches that failed longer ago
     /// than the retention of files and to which no idempotency key refers. Then the content of such a file is an orphaned object.
     pub async fn delete_old_files(&mut self, core: &Core, settings: &Settings) {
-        let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
-        let forget_files = async |cursor: &[u8]| {
+        let find_files = async |cursor: &[u8], limit| {
             let now = core.now();
             let oldest = settings.config.jobs.retention().map(|age| now.minus(age));
             // A file may have been uploaded before jobs had a retention.
             let is_old = |it: &UploadedFile| {
                 it.is_expired(now) || oldest.is_some_and(|oldest| it.created_at < oldest)
             };
-            let found = UPLOADED_FILES.delete_where(store, cursor, step, is_old);
-            commit_step(core, found.await, "expired files").await
+            UPLOADED_FILES
+                .delete_where(&core.store, cursor, limit, is_old)
+                .await
         };
-        sweep(steps, &mut self.uploaded_files, forget_files).await;
+        self.delete(core, "expired files", None, find_files).await;
         let Some(age) = settings.config.file_retention() else {
             return;
         };
         let older_than = core.now().minus(age);
-        let delete_old_batches = async |cursor: &[u8]| {
-            let found = store.delete_failed_file_batches(older_than, cursor, step);
-            commit_step(core, found.await, "failed batches").await
+        let find_batches = async |cursor: &[u8], limit| {
+            core.store
+                .delete_failed_file_batches(older_than, cursor, limit)
+                .await
         };
-        sweep(steps, &mut self.failed_batches, delete_old_batches).await;
+        self.delete(core, "failed batches", None, find_batches)
+            .await;
     }
 
     /// Deletes jobs and batches that ended before the retention period. Retention counts whole days, so this happens once a day.
@@ -185,18 +174,15 @@ impl Sweeps {
         if self.first_kept_day == Some(first_kept) {
             return;
         }
-        let steps = self.limits.steps;
-        let delete_old_batches = async |cursor: &[u8]| {
-            let find = async || core.store.delete_old_batches(first_kept, cursor).await;
-            commit_under_lock(core, find, "batches").await
-        };
-        let delete_ended_jobs = async |cursor: &[u8]| {
-            let find = async || core.store.delete_ended_jobs(first_kept, cursor).await;
-            commit_under_lock(core, find, "jobs").await
-        };
+        let store = &core.store;
+        let find_batches =
+            async |cursor: &[u8], _| store.delete_old_batches(first_kept, cursor).await;
+        let find_jobs = async |cursor: &[u8], _| store.delete_ended_jobs(first_kept, cursor).await;
+        // A person may mark a favourite meanwhile.
+        let lock = Some(&core.locks.favourites);
         // The jobs of a batch are deleted after the batch.
-        if sweep(steps, &mut self.old_batches, delete_old_batches).await
-            && sweep(steps, &mut self.old_jobs, delete_ended_jobs).await
+        if self.delete(core, "batches", lock, find_batches).await
+            && self.delete(core, "jobs", lock, find_jobs).await
         {
             self.first_kept_day = Some(first_kept);
         }
@@ -221,7 +207,38 @@ impl Sweeps {
             core.system.deliveries().try_send(command).ok()?;
             next.await.ok()?.ok()
         };
-        sweep(steps, &mut self.deliveries, delete).await;
+        let cursor = self.cursors.entry("deliveries").or_default();
+        sweep(steps, cursor, delete).await;
+    }
+
+    async fn delete_ended_sessions(&mut self, core: &Core) {
+        let find = async |cursor: &[u8], limit| {
+            let now = core.now();
+            let has_ended = |it: &Session| !it.is_alive(now);
+            SESSIONS
+                .delete_where(&core.store, cursor, limit, has_ended)
+                .await
+        };
+        // A call may record its use of a session meanwhile.
+        let lock = Some(&core.locks.people);
+        self.delete(core, "sessions", lock, find).await;
+    }
+
+    /// Deletes the records that `find` returns, from the cursor of the list on. Returns whether it reached the end of the list.
+    /// `lock`: see [`delete_step`].
+    async fn delete(
+        &mut self,
+        core: &Core,
+        what: &'static str,
+        lock: Option<&ChangeLock>,
+        find: impl AsyncFn(&[u8], usize) -> Result<(Writes, Key), StoreError>,
+    ) -> bool {
+        let SweepLimits { step, steps } = self.limits;
+        let delete = async |cursor: &[u8]| {
+            let find = async || find(cursor, step).await;
+            delete_step(core, what, lock, find).await
+        };
+        sweep(steps, self.cursors.entry(what).or_default(), delete).await
     }
 }
 
@@ -239,30 +256,13 @@ async fn sweep(steps: usize, cursor: &mut Key, step: impl AsyncFn(&[u8]) -> Opti
     false
 }
 
-/// Commits the writes of a sweep step and returns the cursor of the next step. `None` if the step failed.
-async fn commit_step(
+/// Commits the writes of a step and returns the cursor of the next one. `None` if the step failed. With a lock, other callers change the
+/// records too, and the work of one node may pass to another, so the step finds its records again under the lock.
+async fn delete_step(
     core: &Core,
-    found: Result<(Writes, Key), StoreError>,
     what: &str,
-) -> Option<Key> {
-    match found {
-        Ok((writes, next)) => {
-            let is_done = writes.is_empty() || core.commit(writes).await.is_ok();
-            is_done.then_some(next)
-        }
-        Err(error) => {
-            tracing::error!(%error, "could not remove old {what}");
-            None
-        }
-    }
-}
-
-/// The same for a step that deletes jobs or batches. A person may mark a favourite meanwhile, and the work of one node may pass to
-/// another, so it finds them again under the lock of favourites.
-async fn commit_under_lock(
-    core: &Core,
+    lock: Option<&ChangeLock>,
     find: impl AsyncFn() -> Result<(Writes, Key), StoreError>,
-    what: &str,
 ) -> Option<Key> {
     let find = async || {
         let found = find().await;
@@ -274,7 +274,11 @@ async fn commit_under_lock(
     if writes.is_empty() {
         return Some(next);
     }
-    let guard = core.locks.favourites.lock().await;
+    let Some(lock) = lock else {
+        core.commit(writes).await.ok()?;
+        return Some(next);
+    };
+    let guard = lock.lock().await;
     let guard = guard
         .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old {what}"))
         .ok()?;

@@ -65,14 +65,14 @@ fn job_options(
 }
 
 fn delivery_options(config: &Config, stores: &Stores, adapters: &Adapters) -> DeliveryOptions {
-    let Adapters { clients, vault, .. } = adapters;
+    let vault = &adapters.vault;
     DeliveryOptions {
         transport: Arc::new(Sender {
             store: stores.store.clone(),
             objects: stores.objects.clone(),
             vault: vault.clone(),
-            egress: clients.webhooks.clone(),
-            ungated: clients.ungated.clone(),
+            egress: adapters.webhook_client.clone(),
+            ungated: adapters.ungated_client.clone(),
             clock: Arc::clone(&stores.clock),
             timeout: config.webhooks.attempt_timeout(),
             url_lifetime: config.results.url_lifetime(),

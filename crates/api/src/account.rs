@@ -75,12 +75,8 @@ pub struct Account {
     pub account_id: Id,
     /// A display name.
     pub name: String,
-    /// All deposits minus all charges.
-    pub balance: Money,
-    /// The amount reserved for jobs that have not ended.
-    pub reserved: Money,
-    /// The amount that can be spent now: `balance` minus `reserved`.
-    pub available: Money,
+    #[serde(flatten)]
+    pub money: Balance,
     /// When the account was opened.
     pub created_at: Moment,
     /// Present only if the account is inactive: `false`.
@@ -99,18 +95,11 @@ pub struct Account {
 
 impl Account {
     pub fn new(account: account::Account, live_jobs: usize, now: Timestamp) -> Self {
-        let Balance {
-            balance,
-            reserved,
-            available,
-        } = Balance::from(&account);
         Self {
+            money: Balance::from(&account),
             limits: AccountLimits::of(&account, live_jobs, now),
             account_id: account.id.into(),
             name: account.name,
-            balance,
-            reserved,
-            available,
             created_at: account.created_at.into(),
             active: (!account.active).then_some(false),
             low_balance: account.low_balance.map(Money::from),
@@ -119,7 +108,7 @@ impl Account {
 }
 
 /// The balance of an account.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Balance {
     /// All deposits minus all charges.
     pub balance: Money,

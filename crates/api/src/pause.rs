@@ -1,19 +1,20 @@
 //! The switches that pause the project or a model.
 
-use crate::body::{Body, Presence as _};
-use crate::field::{Flag, Kind as _, Nullable, Optional, Reason};
+use crate::body::Presence;
+use crate::field::{Flag, Nullable, Optional, Reason};
 use crate::fields::Fields;
 use crate::schema::{PerTier, object, or_null, with_description};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::array;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons};
 use tintype_storage::domain::tier::Tier;
 
-const TIERS: &[&str] = &["fast", "quality", "pro"];
-const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
+static SWITCHES: [&str; 4] = ["project", "fast", "quality", "pro"];
 
 /// The pause switches.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -51,74 +52,49 @@ impl From<&Pause> for Switches {
     }
 }
 
-impl Body for PauseChange {
-    const FIELDS: &'static [&'static str] = &["project", "tiers", "reason", "reasons"];
+body!(PauseChange {
+    /// Everything.
+    project: Optional<Flag>,
+    /// Single models.
+    tiers: BySwitch<Optional<Flag>, 3>,
+    /// The reason that callers see, for all paused switches without a separate reason.
+    reason: Nullable<Reason>,
+    /// Reasons of single switches.
+    reasons: BySwitch<Nullable<Reason>, 4>,
+});
 
-    fn take(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut change = Self {
-            project: Optional::<Flag>::take(fields, "project").flatten(),
-            reason: Nullable::<Reason>::take(fields, "reason").flatten(),
-            ..Self::default()
-        };
-        take_object(fields, "tiers", TIERS, |tiers| {
-            for tier in Tier::ALL {
-                change.tiers[tier.index()] = Optional::<Flag>::take(tiers, tier.as_str()).flatten();
-            }
-        });
-        take_object(fields, "reasons", SWITCHES, |reasons| {
-            change.project_reason = Nullable::<Reason>::take(reasons, "project").flatten();
-            for tier in Tier::ALL {
-                let reason = Nullable::<Reason>::take(reasons, tier.as_str());
-                change.tier_reasons[tier.index()] = reason.flatten();
-            }
-        });
-        Some(change)
-    }
+/// An object with a field for each of the last `N` switches: 3 for the models, 4 for all. Its faults are reported with their paths.
+struct BySwitch<P, const N: usize>(PhantomData<P>);
 
-    fn schema(_: &[&str]) -> Value {
-        let switch = || or_null(Flag::schema());
-        let reason = || or_null(Reason::schema());
-        let members = |names: &[&'static str], schema: &dyn Fn() -> Value, text: &str| {
-            let of = |name: &str| with_description(schema(), format!("For `{name}`."));
-            let members = names.iter().map(|name| (*name, of(name))).collect();
-            with_description(or_null(object(members, &[])), text)
-        };
-        let fields = vec![
-            ("project", with_description(switch(), "Everything.")),
-            ("tiers", members(TIERS, &switch, "Single models.")),
-            (
-                "reason",
-                with_description(
-                    reason(),
-                    "The reason that callers see, for all paused switches without a separate reason.",
-                ),
-            ),
-            (
-                "reasons",
-                members(SWITCHES, &reason, "Reasons of single switches."),
-            ),
-        ];
-        object(fields, &[])
+impl<P, const N: usize> BySwitch<P, N> {
+    fn names() -> &'static [&'static str] {
+        &SWITCHES[SWITCHES.len() - N..]
     }
 }
 
-/// Reads a nested object. Its faults are reported with their paths.
-fn take_object(
-    fields: &mut Fields<'_>,
-    name: &str,
-    known: &[&str],
-    take: impl FnOnce(&mut Fields<'_>),
-) {
-    let Some(raw) = fields.optional(name) else {
-        return;
-    };
-    match Fields::parse(raw.get().as_bytes()) {
-        Ok(mut object) => {
-            take(&mut object);
-            for fault in object.finish(known).err().unwrap_or_default() {
-                fields.fault(format!("{name}.{}", fault.field), fault.message);
-            }
+impl<P: Presence<Value: Default>, const N: usize> Presence for BySwitch<P, N> {
+    type Value = [P::Value; N];
+    const IS_REQUIRED: bool = false;
+
+    fn take(fields: &mut Fields<'_>, name: &str) -> Option<Self::Value> {
+        let names = Self::names();
+        let Some(raw) = fields.optional(name) else {
+            return Some(array::from_fn(|_| P::Value::default()));
+        };
+        let Ok(mut object) = Fields::parse(raw.get().as_bytes()) else {
+            fields.fault(name, format!("must be an object with {}", names.join(", ")));
+            return None;
+        };
+        let read = array::from_fn(|at| P::take(&mut object, names[at]).unwrap_or_default());
+        for fault in object.finish(names).err().unwrap_or_default() {
+            fields.fault(format!("{name}.{}", fault.field), fault.message);
         }
-        Err(_) => fields.fault(name, format!("must be an object with {}", known.join(", "))),
+        Some(read)
+    }
+
+    fn schema(_: bool) -> Value {
+        let of = |name| with_description(P::schema(false), format!("For `{name}`."));
+        let members = Self::names().iter().map(|name| (*name, of(name)));
+        or_null(object(members.collect(), &[]))
     }
 }

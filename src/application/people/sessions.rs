@@ -16,9 +16,6 @@ use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
 use tintype_storage::store::tables::{OPERATOR_SESSIONS, PEOPLE, SESSIONS};
 use tintype_storage::store::{Generation, StoreError, Writes};
 
-/// Sessions scanned per step when expired ones are deleted.
-const STEP: usize = 1_000;
-
 pub enum User {
     Operator,
     /// The current record of the person.
@@ -180,41 +177,5 @@ pub async fn record_use(core: Arc<Core>, id: Digest32) {
         // A storage failure stops the process.
         let writes = vec![SESSIONS.put(&id, &used)];
         let _ = core.commit(Change::under_lock(guard, writes)).await;
-    }
-}
-
-/// Deletes ended sessions. Called periodically.
-pub async fn delete_ended(core: &Core) {
-    let mut cursor = Vec::new();
-    loop {
-        let guard = match core.locks.people.lock().await {
-            Ok(guard) => guard,
-            Err(error) => {
-                tracing::warn!(%error, "could not delete ended sessions");
-                return;
-            }
-        };
-        let now = core.now();
-        let found = SESSIONS.delete_where(&core.store, &cursor, STEP, |it| !it.is_alive(now));
-        match found.await {
-            Ok((writes, next)) => {
-                if !writes.is_empty()
-                    && core
-                        .commit(Change::under_lock(guard, writes))
-                        .await
-                        .is_err()
-                {
-                    return;
-                }
-                cursor = next;
-            }
-            Err(error) => {
-                tracing::error!(%error, "could not delete ended sessions");
-                return;
-            }
-        }
-        if cursor.is_empty() {
-            return;
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! A parsed and validated generation request.
 
+use crate::application::error::Error;
 use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -192,6 +193,31 @@ impl GenerationRequest {
             Input::Stored(upload) => Some(&**upload),
             Input::Url { .. } => None,
         })
+    }
+}
+
+impl Shape {
+    /// The choice to record and the ratio to generate. `of_input` is the offered ratio nearest to the first input image.
+    ///
+    /// # Errors
+    /// The shape is that of an input image, but there is none with a size.
+    pub fn choose(
+        self,
+        offered: &[AspectRatio],
+        of_input: Option<AspectRatio>,
+    ) -> Result<(AspectChoice, AspectRatio), Error> {
+        match (self, of_input) {
+            (Self::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
+            (Self::OfInput | Self::OfInputOrSquare, Some(ratio)) => Ok((AspectChoice::Auto, ratio)),
+            (Self::OfInput, None) => Err(Error::field(
+                "aspect_ratio",
+                "`auto` needs an input image with a size",
+            )),
+            (Self::OfInputOrSquare, None) => {
+                let ratio = square_or_first(offered);
+                Ok((AspectChoice::Fixed(ratio), ratio))
+            }
+        }
     }
 }
 

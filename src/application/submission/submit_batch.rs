@@ -3,7 +3,7 @@
 
 use super::admission::{Admission, AdmissionRequest, BeforeDecision};
 use super::batch_request::{self, BatchEntry, BatchRequest};
-use super::generation_request::{Shape, square_or_first};
+use super::generation_request::square_or_first;
 use super::input_ingestion::Objects;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
@@ -20,7 +20,6 @@ use std::sync::Arc;
 use tintype_actors::account::{AccountHandle, CallerConnection};
 use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
-use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
@@ -273,14 +272,9 @@ async fn store_job(
         .catalog
         .tier(entry.offer.tier())
         .aspect_ratios;
-    let (aspect, ratio) = match entry.shape {
-        Shape::Fixed(ratio) => (AspectChoice::Fixed(ratio), ratio),
-        Shape::OfInputOrSquare if entry.mode == Mode::TextToImage => {
-            let ratio = square_or_first(offered);
-            (AspectChoice::Fixed(ratio), ratio)
-        }
-        Shape::OfInput | Shape::OfInputOrSquare => (AspectChoice::Auto, square_or_first(offered)),
-    };
+    // The fetch of the inputs replaces the ratio.
+    let of_input = (entry.mode == Mode::ImageToImage).then(|| square_or_first(offered));
+    let (aspect, ratio) = entry.shape.choose(offered, of_input)?;
     Ok(NewBatchJob {
         custom_id: entry.custom_id,
         tier: entry.offer.tier(),

@@ -12,7 +12,7 @@
 //! [`Admission`] has steps 3 to 5. A call that neither fetches nor stores anything leaves steps 3 and 5 to the decision.
 
 use super::admission::{Admission, AdmissionRequest, BeforeDecision, CachedPayer};
-use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
+use super::generation_request::{GenerationRequest, Input};
 use super::input_ingestion::Objects;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
@@ -29,7 +29,6 @@ use std::sync::Arc;
 use tintype_actors::account::{AccountHandle, CallerConnection};
 use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::PromptText;
@@ -363,7 +362,13 @@ impl Submission {
 
     /// Builds the job record and takes the text.
     async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
-        let (aspect, ratio) = self.shape(objects)?;
+        let offered = &self.generations.settings.catalog;
+        let offered = offered.tier(self.draft.request.offer.tier());
+        let of_input = objects
+            .first_size()
+            .and_then(|size| offered.nearest_ratio(size));
+        let shape = self.draft.request.shape;
+        let (aspect, ratio) = shape.choose(&offered.aspect_ratios, of_input)?;
         let text = std::mem::take(&mut self.draft.text);
         let prompt = objects.store_prompt(&self.generations, text).await?;
         let inputs = objects.records();
@@ -389,28 +394,6 @@ impl Submission {
             cancel_after: self.draft.request.cancel_after,
             idempotency: self.draft.used.take(),
         })
-    }
-
-    /// The requested shape and the one to generate.
-    fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
-        let catalog = &self.generations.settings.catalog;
-        let offered = catalog.tier(self.draft.request.offer.tier());
-        let first = objects.first_size();
-        let nearest = first.and_then(|size| offered.nearest_ratio(size));
-        match (self.draft.request.shape, nearest) {
-            (Shape::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
-            (Shape::OfInput | Shape::OfInputOrSquare, Some(ratio)) => {
-                Ok((AspectChoice::Auto, ratio))
-            }
-            (Shape::OfInput, None) => Err(Error::field(
-                "aspect_ratio",
-                "`auto` needs an input image with a size",
-            )),
-            (Shape::OfInputOrSquare, None) => {
-                let ratio = square_or_first(&offered.aspect_ratios);
-                Ok((AspectChoice::Fixed(ratio), ratio))
-            }
-        }
     }
 
     fn to_entry(&self, audit: &AuditContext, job: &NewJob) -> ToAuditEntry<JobId> {

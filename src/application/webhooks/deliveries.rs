@@ -7,6 +7,7 @@ use crate::application::core::audit_context::{AuditContext, Subject, to_audit_en
 use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::detached;
 use crate::application::error::{self, Error, no_webhook};
+use crate::application::paging::TimeRange;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, ReplySender};
@@ -15,7 +16,6 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
@@ -26,10 +26,9 @@ const MAX_SCANNED: usize = 10_000;
 /// Deliveries read, and redelivered, at a time.
 const STEP: usize = 500;
 
-/// Selects failed deliveries of a webhook by their creation time.
+/// Selects failed deliveries of a webhook.
 pub struct Range {
-    pub from: Timestamp,
-    pub to: Timestamp,
+    pub created: TimeRange,
     /// The last id that an earlier call scanned.
     pub after: Option<[u8; 16]>,
 }
@@ -133,7 +132,7 @@ async fn find_failed(
             let within = |it: &&Delivery| {
                 it.webhook == webhook.id
                     && matches!(it.state, DeliveryState::Failed { .. })
-                    && (range.from..=range.to).contains(&it.created_at)
+                    && range.created.contains(it.created_at)
             };
             selected.extend(page.items.iter().filter(within).map(|it| it.id));
             after = page.next;

@@ -51,13 +51,10 @@ pub enum Command {
 pub struct Add {
     /// Display name.
     name: String,
-    /// The account, by id or name [default: the only active one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
     #[command(flatten)]
     options: KeyOptions,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
@@ -158,9 +155,7 @@ fn active(key: &ApiKey, now: Timestamp) -> &'static str {
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
-    let operator = arguments.common.operator()?;
-    let account = arguments.account.as_deref();
-    let path = operator.account_path(account, "/keys").await?;
+    let (operator, path) = arguments.scope.path("/keys").await?;
     let mut body = arguments.options.body()?;
     // The server accepts such a time, so that programs can make a key that is refused. Here it is a mistake.
     let end = body.get("expires_at").and_then(Value::as_str);
@@ -171,7 +166,7 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     }
     body.insert("name".to_owned(), arguments.name.into());
     let response = operator.post(&path, Some(Value::Object(body))).await?;
-    let shown = arguments.common.show(response, describe);
+    let shown = arguments.scope.common.show(response, describe);
     shown.context(LOST_TEXT)
 }
 

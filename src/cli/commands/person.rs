@@ -1,6 +1,6 @@
 //! `tintype person`: people who sign in to the panel of an account.
 
-use crate::cli::common::{AccountScope, Common, or_dash};
+use crate::cli::common::{AccountScope, or_dash};
 use crate::cli::operator::{Operator, read};
 use crate::cli::output::{Column, field_lines};
 use anyhow::bail;
@@ -45,11 +45,8 @@ pub struct Invite {
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
-    /// The account, by id or name [default: the only active one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
@@ -57,11 +54,8 @@ pub struct Target {
     /// The person, by id or email address.
     #[arg(value_name = "ID_OR_EMAIL", value_parser = person)]
     id: String,
-    /// The account, by id or name [default: the only active one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
@@ -96,33 +90,34 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Invite(arguments) => invite(arguments).await,
         Command::Show(target) => {
             let (operator, path) = target.resolve().await?;
-            target.common.show(operator.get(&path).await?, describe)
+            target
+                .scope
+                .common
+                .show(operator.get(&path).await?, describe)
         }
         Command::Change(Change { target, role }) => {
             let (operator, path) = target.resolve().await?;
             let response = operator.patch(&path, json!({"role": role})).await?;
-            target.common.show(response, describe)
+            target.scope.common.show(response, describe)
         }
         Command::Link(Link { target, revoke }) => {
             let (operator, path) = target.resolve().await?;
             let path = format!("{path}/invitation");
             let body = json!({"revoke": revoke});
             let response = operator.post(&path, Some(body)).await?;
-            target.common.show(response, describe)
+            target.scope.common.show(response, describe)
         }
         Command::SignOut(target) => {
             let (operator, path) = target.resolve().await?;
             let response = operator.delete(&format!("{path}/sessions")).await?;
-            target
-                .common
-                .confirm(&response, &format!("signed out {}", target.id))
+            let common = &target.scope.common;
+            common.confirm(&response, &format!("signed out {}", target.id))
         }
         Command::Rm(target) => {
             let (operator, path) = target.resolve().await?;
             let response = operator.delete(&path).await?;
-            target
-                .common
-                .confirm(&response, &format!("deleted {}", target.id))
+            let common = &target.scope.common;
+            common.confirm(&response, &format!("deleted {}", target.id))
         }
     }
 }
@@ -130,9 +125,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
 impl Target {
     /// The client, and the path of the person.
     async fn resolve(&self) -> anyhow::Result<(Operator, String)> {
-        let operator = self.common.operator()?;
-        let account = self.account.as_deref();
-        let people = operator.account_path(account, "/people").await?;
+        let (operator, people) = self.scope.path("/people").await?;
         let id = person_id(&operator, &people, &self.id).await?;
         Ok((operator, format!("{people}/{id}")))
     }
@@ -153,12 +146,10 @@ pub async fn person_id(operator: &Operator, people: &str, person: &str) -> anyho
 }
 
 async fn invite(arguments: Invite) -> anyhow::Result<()> {
-    let operator = arguments.common.operator()?;
-    let account = arguments.account.as_deref();
-    let path = operator.account_path(account, "/people").await?;
+    let (operator, path) = arguments.scope.path("/people").await?;
     let body = json!({"email": arguments.email, "role": arguments.role});
     let response = operator.post(&path, Some(body)).await?;
-    arguments.common.show(response, describe)
+    arguments.scope.common.show(response, describe)
 }
 
 fn describe(it: Person) -> String {

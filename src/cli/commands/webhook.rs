@@ -42,14 +42,11 @@ pub enum Command {
 pub struct Add {
     /// URL that receives the deliveries. A private address must be listed in `allow` in [egress].
     url: String,
-    /// The account, by id or name [default: the only active one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
     /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, default_value = "ascii", value_parser = encoding)]
     encoding: Encoding,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
@@ -123,12 +120,10 @@ fn path(id: WebhookId) -> String {
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
-    let operator = arguments.common.operator()?;
-    let account = arguments.account.as_deref();
-    let path = operator.account_path(account, "/webhooks").await?;
+    let (operator, path) = arguments.scope.path("/webhooks").await?;
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.as_str()});
     let response = operator.post(&path, Some(body)).await?;
-    arguments.common.show(response, describe)
+    arguments.scope.common.show(response, describe)
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {

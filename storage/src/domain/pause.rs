@@ -92,8 +92,8 @@ pub struct PauseChange {
     pub tiers: [Option<bool>; 3],
     /// The reason of everything that the call pauses without its own reason.
     pub reason: Option<Option<String>>,
-    pub project_reason: Option<Option<String>>,
-    pub tier_reasons: [Option<Option<String>>; 3],
+    /// Of the project, then in the order of [`Tier::ALL`].
+    pub reasons: [Option<Option<String>>; 4],
 }
 
 impl PauseChange {
@@ -109,10 +109,10 @@ impl PauseChange {
             let common = common.filter(|_| unnamed == UnnamedPauses::Resume || named.is_some());
             own.or(common).unwrap_or_else(|| before.clone())
         };
-        let [fast, quality, pro] = self.tier_reasons;
+        let [project, fast, quality, pro] = self.reasons;
         let old = &before.reasons.tiers;
         let reasons = PauseReasons {
-            project: given(self.project, self.project_reason, &before.reasons.project),
+            project: given(self.project, project, &before.reasons.project),
             tiers: [
                 given(self.tiers[0], fast, &old[0]),
                 given(self.tiers[1], quality, &old[1]),
