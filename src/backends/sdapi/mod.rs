@@ -22,7 +22,6 @@ use crate::config::{Remote, SdApiSettings};
 use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use interrupt::Interrupt;
 use progress::Interruptions;
 use request::{Inputs, Request};
 use response::{GenerationResponse, NoImage, ReturnedImage, UpscaleResponse};
@@ -122,7 +121,7 @@ impl Inner {
         .await;
         // It could interrupt this task, if the server cannot identify tasks.
         self.upstream.cleanups_ended().await;
-        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
+        let mut guard = interrupt::on_drop(self.upstream.clone(), task_id.clone(), self.alone);
         let (alone, mut interruptions) = (self.alone, Interruptions::default());
         let response = tokio::select! {
             response = self.upstream.post(request.path, request.body) => response,
@@ -131,7 +130,7 @@ impl Inner {
         // On a fault the guard stays armed: the server may still be working.
         let response = response?;
         if is_of_server(&response) {
-            interrupt.disarm();
+            guard.disarm();
         }
         let response = self.expect_success(response)?;
         interruptions.read_last(&self.upstream, alone).await;
