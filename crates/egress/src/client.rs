@@ -24,7 +24,7 @@ use ipnet::IpNet;
 use rustls::pki_types::ServerName;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
-use url::{Host, Position, Url};
+use url::{Position, Url};
 
 use crate::{
     AddressGate, Error, Resolve, Response, SetupError, SystemResolver,
@@ -215,13 +215,9 @@ impl Client {
                 .await
                 .map_err(|_| Error::Broken);
         }
-        let name = match url.host() {
-            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()).ok(),
-            Some(Host::Ipv4(v4)) => Some(ServerName::from(std::net::IpAddr::V4(v4))),
-            Some(Host::Ipv6(v6)) => Some(ServerName::from(std::net::IpAddr::V6(v6))),
-            None => None,
-        };
-        let name = name.ok_or(Error::Tls("its name cannot be in a certificate"))?;
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|_| Error::Tls("its name cannot be in a certificate"))?;
         let secure = TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream);
         match timeout(self.connector.timeout, secure).await {
             Ok(Ok(stream)) => Connection::over(stream, peer)
