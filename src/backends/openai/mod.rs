@@ -137,7 +137,6 @@ fn accepts(family: Family, dialect: &OpenAiDialect) -> Accepts {
             true => dialect.max_inputs.min(1),
             false => dialect.max_inputs,
         },
-        heeds_orientation: false,
     }
 }
 
