@@ -15,11 +15,10 @@ pub use probe::probe;
 use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
-use super::luma_mask;
+use super::luma_mask::to_luma;
 use super::setup_error::BackendSetupError;
-use super::upstream::{Auth, Fault, Response, Upstream, blocking, decoding, without_refusal};
+use super::upstream::{Auth, Fault, Response, Upstream, blocking, without_refusal};
 use crate::config::{Remote, SdApiSettings};
-use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use progress::Interruptions;
@@ -29,7 +28,6 @@ use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
-use tintype_imaging::DecodePermit;
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -102,10 +100,7 @@ impl Inner {
             *image = crop(task.account, image.clone(), native).await?;
         }
         let mask = match mask {
-            Some(mask) => {
-                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
-                Some(decoding(&INPUT_DECODING, task.account, convert).await?)
-            }
+            Some(mask) => Some(to_luma(task.account, mask).await?),
             None => None,
         };
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
@@ -114,7 +109,7 @@ impl Inner {
         let request = blocking(move || {
             let inputs = Inputs {
                 originals: &originals,
-                mask: mask.as_deref(),
+                mask: mask.as_ref().map(|it| &it.bytes[..]),
             };
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
