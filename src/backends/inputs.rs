@@ -20,18 +20,6 @@ pub struct Accepts {
     pub max_total_bytes: usize,
     /// A job with more input images is refused. Its mask does not count.
     pub max_count: usize,
-    /// Does the backend apply the Exif orientation? Otherwise rotated files are turned upright first.
-    pub heeds_orientation: bool,
-}
-
-impl Accepts {
-    fn of_one(&self) -> fit::Accepts {
-        fit::Accepts {
-            kinds: self.kinds,
-            max_bytes: self.max_bytes,
-            heeds_orientation: self.heeds_orientation,
-        }
-    }
 }
 
 /// The file name in a multipart form; `number` counts from 1.
@@ -140,8 +128,12 @@ async fn fit_one(
     accepts: Accepts,
 ) -> Result<FittedImage, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
+    let of_file = fit::Accepts {
+        kinds: accepts.kinds,
+        max_bytes: accepts.max_bytes,
+    };
     let fitted = decoding(&INPUT_DECODING, account, move |permit| {
-        fit(permit, bytes, kind, accepts.of_one())
+        fit(permit, bytes, kind, of_file)
     })
     .await;
     fitted.map_err(|unfit| match unfit {

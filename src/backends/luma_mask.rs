@@ -1,16 +1,30 @@
 //! Masks for servers that read their grey values: white where the image may change. A mask of OpenAI's API is transparent there.
 
+use super::upstream::decoding;
+use crate::image_decoding::INPUT_DECODING;
 use image::{GrayImage, ImageFormat, Luma};
 use std::io::Cursor;
 use tintype_actors::ports::GenerateError;
-use tintype_imaging::DecodePermit;
 use tintype_imaging::decoding::open_any;
+use tintype_imaging::fit::FittedImage;
+use tintype_imaging::{DecodePermit, ImageKind};
+use tintype_storage::domain::ids::AccountId;
 
 /// Converts a mask of OpenAI's API.
 ///
 /// # Errors
 /// `Unsound` for a damaged mask; `Refused` for one without an alpha channel.
-pub fn convert(permit: &DecodePermit, mask: &[u8]) -> Result<Vec<u8>, GenerateError> {
+pub async fn to_luma(account: AccountId, mask: FittedImage) -> Result<FittedImage, GenerateError> {
+    let bytes = decoding(&INPUT_DECODING, account, move |permit| {
+        convert(permit, &mask.bytes)
+    });
+    Ok(FittedImage {
+        bytes: bytes.await?.into(),
+        kind: ImageKind::Png,
+    })
+}
+
+fn convert(permit: &DecodePermit, mask: &[u8]) -> Result<Vec<u8>, GenerateError> {
     let damaged = || GenerateError::Unsound("the mask is damaged and cannot be decoded".to_owned());
     let opened = open_any(permit, mask).map_err(|_| damaged())?;
     let pixels = opened.decode(u32::MAX).map_err(|_| damaged())?;

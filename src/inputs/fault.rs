@@ -59,18 +59,40 @@ pub enum StoreFault {
     TimedOut,
 }
 
+/// Why an image was not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum UploadFault {
+    /// The caller's fault. The message completes a sentence that begins with the field's name.
+    #[error("{0}")]
+    Image(String),
+    #[error("the object store: {0}")]
+    Store(#[from] object_store::Error),
+    #[error(transparent)]
+    MemoryUnavailable(#[from] MemoryUnavailable),
+}
+
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The entry is faulty, for this reason.
     Entry(String),
     /// This entry exceeds the total limit.
     Total,
-    Store(object_store::Error),
+    Service(IngestError),
 }
 
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
-        Self::Store(error)
+        Self::Service(StoreFault::Failed(error).into())
+    }
+}
+
+impl From<UploadFault> for Failure {
+    fn from(fault: UploadFault) -> Self {
+        match fault {
+            UploadFault::Image(message) => Self::Entry(message),
+            UploadFault::Store(error) => error.into(),
+            UploadFault::MemoryUnavailable(fault) => Self::Service(fault.into()),
+        }
     }
 }
 

@@ -2,30 +2,22 @@
 //! service itself stores is read from there.
 
 use super::{
-    InputImage,
     fault::Failure,
+    image_upload::{ImageUpload, StoredImage},
     mask,
     progress::{Ingestion, Stage},
-    upload::{StoredObject, Upload},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use tintype_egress::{
     HeaderMap, Method, Response, StatusCode,
     header::{self, HeaderValue},
     resolve_location,
 };
-use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 use url::Url;
 
 /// Per image.
 const MAX_REDIRECTS: usize = 5;
-
-/// An image that is complete in the store. Dropping it deletes the image.
-pub(super) struct FetchedImage {
-    pub image: InputImage,
-    pub stored: StoredObject,
-}
 
 /// Where an image is.
 pub(super) enum Target {
@@ -56,7 +48,7 @@ pub(super) async fn fetch(
     ingestion: &Ingestion<'_>,
     index: usize,
     target: Target,
-) -> Result<FetchedImage, Failure> {
+) -> Result<StoredImage, Failure> {
     let permit = ingestion.limits.memory.begin_fetch();
     let _permit = ingestion.during(index, Stage::Waiting, permit).await;
     let source = match (target, &ingestion.own_files) {
@@ -156,73 +148,28 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Streams the body into the store and parses the image header on the way.
 async fn store_body(
     ingestion: &Ingestion<'_>,
     index: usize,
     mut source: Source,
-) -> Result<FetchedImage, Failure> {
+) -> Result<StoredImage, Failure> {
     let memory = ingestion.limits.memory.reserve(source.length());
     let memory = ingestion.during(index, Stage::Waiting, memory).await;
-    let first = sniff(ingestion, index, &mut source).await?;
-    let Some(kind) = ImageKind::from_bytes(&first) else {
-        return fault(if first.is_empty() {
-            "is empty"
-        } else {
-            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes"
-        });
-    };
-    let damaged = |wrong| Failure::Entry(format!("is a {} image {wrong}", kind.name()));
-    let path = ingestion
-        .prefix
-        .clone()
-        .join(format!("{index}.{}", kind.extension()));
-    let key = path.to_string();
-    let upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
-    let mut upload = upload.hold(memory).await?;
-    let mut header = HeaderReader::new(kind);
-    let mut bytes = 0;
-    let mut next = Some(first.freeze());
-    while let Some(chunk) = next {
-        bytes += chunk.len() as u64;
-        header.push(&chunk).map_err(damaged)?;
+    let stem = ingestion.prefix.clone().join(index.to_string());
+    let store = ingestion.store.clone();
+    let mut upload = ImageUpload::begin(store, stem, ingestion.alive.clone());
+    upload.hold(memory);
+    while let Some(chunk) = read(ingestion, index, &mut source).await? {
         upload = ingestion
-            .during(index, Stage::Storing, upload.write(chunk))
+            .during(index, Stage::Storing, upload.push(chunk))
             .await?;
-        next = read(ingestion, index, &mut source).await?;
     }
+    let finished = upload.finish(ingestion.limits.max_pixels);
+    let stored = ingestion.during(index, Stage::Storing, finished).await?;
     if ingestion.mask == Some(index) {
-        mask::check_format(kind, header.has_alpha()).map_err(Failure::Entry)?;
+        mask::check_format(stored.kind, stored.has_alpha).map_err(Failure::Entry)?;
     }
-    let size = header.finish().map_err(damaged)?;
-    let size = size
-        .check(ingestion.limits.max_pixels)
-        .map_err(|wrong| Failure::Entry(wrong.to_string()))?;
-    let stored = ingestion
-        .during(index, Stage::Storing, upload.complete())
-        .await?;
-    let image = InputImage {
-        key,
-        bytes,
-        width: size.width,
-        height: size.height,
-    };
-    Ok(FetchedImage { image, stored })
-}
-
-/// Reads the first bytes, enough to detect the format, or the whole body if it is shorter.
-async fn sniff(
-    ingestion: &Ingestion<'_>,
-    index: usize,
-    source: &mut Source,
-) -> Result<BytesMut, Failure> {
-    let mut first = BytesMut::new();
-    while first.len() < SNIFFED_BYTES
-        && let Some(chunk) = read(ingestion, index, source).await?
-    {
-        first.extend_from_slice(&chunk);
-    }
-    Ok(first)
+    Ok(stored)
 }
 
 async fn read(

@@ -2,8 +2,9 @@
 
 use super::{
     InputImage,
-    fault::{Failure, IngestError, InputFaults, StoreFault},
-    fetch::{FetchedImage, Target, fetch},
+    fault::{Failure, IngestError, InputFaults},
+    fetch::{Target, fetch},
+    image_upload::StoredImage,
     progress::Ingestion,
 };
 use futures_util::FutureExt as _;
@@ -22,7 +23,7 @@ pub(super) async fn run(
     mut faults: BTreeMap<usize, String>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let deadline = Instant::now() + ingestion.limits.timeout;
-    let mut fetched: BTreeMap<usize, FetchedImage> = BTreeMap::new();
+    let mut fetched: BTreeMap<usize, StoredImage> = BTreeMap::new();
     for index in faults.keys() {
         ingestion.end(*index);
     }
@@ -53,9 +54,7 @@ pub(super) async fn run(
                     entries: faults.into_iter().collect(),
                 }));
             }
-            Ok(Some((_, Err(Failure::Store(error))))) => {
-                return Err(StoreFault::Failed(error).into());
-            }
+            Ok(Some((_, Err(Failure::Service(error))))) => return Err(error),
             Ok(None) => break,
             Err(_) => {
                 ingestion.blame_deadline(&mut faults)?;
@@ -69,9 +68,5 @@ pub(super) async fn run(
             entries: faults.into_iter().collect(),
         }));
     }
-    let keep = |FetchedImage { image, stored }| {
-        stored.keep();
-        image
-    };
-    Ok(fetched.into_values().map(keep).collect())
+    Ok(fetched.into_values().map(StoredImage::keep).collect())
 }

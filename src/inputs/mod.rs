@@ -5,6 +5,7 @@
 
 mod fault;
 mod fetch;
+mod image_upload;
 mod ingestion;
 mod input_images;
 mod job_inputs;
@@ -22,16 +23,17 @@ use fetch::Target;
 use memory_budget::AccountMemory;
 use object_store::{ObjectStore, path::Path};
 use own_files::OwnFiles;
+use progress::{Ingestion, Progress};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tintype_egress::{Client, parse_url};
 use tintype_storage::domain::job::InputImage;
 use tokio::{sync::mpsc, time::timeout};
 
-pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
+pub use fault::{FIELD, IngestError, InputFaults, StoreFault, UploadFault};
 pub use input_images::{CallInputs, InputImages};
 pub use job_inputs::JobInputs;
 pub use memory_budget::{MemoryBudget, MemoryUnavailable, Reservation};
-pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
+pub use staged_upload::{StagedUpload, StoredUpload};
 
 type SharedStore = Arc<dyn ObjectStore>;
 
@@ -75,14 +77,16 @@ async fn ingest(
         }
     }
     let (alive, mut uploads_ended) = mpsc::channel(1);
-    let ingestion = progress::Ingestion::new(
-        (egress, own_files),
+    let ingestion = Ingestion {
+        egress,
+        own_files,
         store,
-        (prefix, mask),
+        prefix,
+        mask,
         limits,
         alive,
-        urls.len(),
-    );
+        progress: vec![Progress::default(); urls.len()],
+    };
     let outcome = ingestion::run(&ingestion, targets, faults).await;
     if outcome.is_err() {
         drop(ingestion);

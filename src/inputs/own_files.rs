@@ -47,8 +47,6 @@ impl OwnFiles<'_> {
 }
 
 fn unreadable(source: Box<dyn std::error::Error + Send + Sync>) -> Failure {
-    Failure::Store(ObjectStoreError::Generic {
-        store: "own files",
-        source,
-    })
+    let store = "own files";
+    ObjectStoreError::Generic { store, source }.into()
 }

@@ -11,8 +11,9 @@ use std::{cell::Cell, collections::BTreeMap, future::Future};
 use tintype_egress::Client;
 
 /// The operation that an entry waits for. It decides who is blamed for a missed deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
+    #[default]
     Fetching,
     /// For a fetch permit, or for memory that other calls hold.
     Waiting,
@@ -20,7 +21,8 @@ pub(super) enum Stage {
     Ended,
 }
 
-struct Progress {
+#[derive(Clone, Default)]
+pub(super) struct Progress {
     /// Bytes received.
     arrived: Cell<u64>,
     /// The larger of the declared and the received bytes.
@@ -38,35 +40,11 @@ pub(super) struct Ingestion<'a> {
     pub mask: Option<usize>,
     pub limits: &'a InputLimits,
     pub alive: Alive,
-    progress: Vec<Progress>,
+    /// Of each entry.
+    pub progress: Vec<Progress>,
 }
 
-impl<'a> Ingestion<'a> {
-    pub fn new(
-        (egress, own_files): (&'a Client, Option<OwnFiles<'a>>),
-        store: SharedStore,
-        (prefix, mask): (&'a Path, Option<usize>),
-        limits: &'a InputLimits,
-        alive: Alive,
-        entries: usize,
-    ) -> Self {
-        let progress = || Progress {
-            arrived: Cell::new(0),
-            expected: Cell::new(0),
-            stage: Cell::new(Stage::Fetching),
-        };
-        Self {
-            egress,
-            own_files,
-            store,
-            prefix,
-            mask,
-            limits,
-            alive,
-            progress: std::iter::repeat_with(progress).take(entries).collect(),
-        }
-    }
-
+impl Ingestion<'_> {
     /// Records the declared length of an entry, and checks the total limit.
     pub fn expect(&self, index: usize, bytes: u64) -> Result<(), Failure> {
         let expected = &self.progress[index].expected;

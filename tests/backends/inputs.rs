@@ -34,7 +34,6 @@ fn the_size_limit_applies_to_the_bytes_sent_and_not_to_the_bytes_received() {
         max_bytes: 600_000,
         max_total_bytes: 1_000_000,
         max_count: 14,
-        heeds_orientation: false,
     };
     let photograph = on_its_side(400);
     assert!(photograph.len() * 3 < accepts.max_total_bytes);

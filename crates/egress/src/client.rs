@@ -15,6 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http_body_util::Full;
 use hyper::{
     HeaderMap, Method, Request,
     header::{self, HeaderValue},
@@ -23,7 +24,7 @@ use ipnet::IpNet;
 use rustls::pki_types::ServerName;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
-use url::{Host, Position, Url};
+use url::{Position, Url};
 
 use crate::{
     AddressGate, Error, Resolve, Response, SetupError, SystemResolver,
@@ -157,8 +158,8 @@ impl Client {
     /// whole response.
     ///
     /// The client resolves and checks the host nevertheless, and uses only a connection to an address that passes. If the connection
-    /// turns out to be closed before the whole request is written, a new connection replaces it. A request that was written
-    /// completely is never sent again, because the server may have acted on it.
+    /// turns out to be closed before the client begins to write the request, a new connection replaces it. The client never sends a
+    /// request again that it has begun to write, because the server may have acted on it.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -169,8 +170,8 @@ impl Client {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, Error> {
-        let request = self.request(method, url, headers, body)?;
-        let (origin, mut deadline) = (Origin::of(url)?, self.connector.deadline());
+        let mut request = self.request(method, url, headers, body)?;
+        let (origin, deadline) = (Origin::of(url)?, self.connector.deadline());
         let addresses = self
             .connector
             .look_up(&origin.host, origin.port, deadline)
@@ -179,19 +180,12 @@ impl Client {
             if !connection.is_ready().await {
                 continue;
             }
-            match connection.exchange(request.clone()).await {
+            match connection.exchange(request).await {
                 Ok(response) => {
                     let home = (Arc::clone(&self.pool), origin);
                     return Ok(Response::new(response, connection, Some(home)));
                 }
-                Err(lost) if lost.was_written || lost.error.is_parse() => {
-                    return Err(Error::Broken);
-                }
-                Err(_) => {
-                    // The time spent writing does not count as connecting.
-                    deadline = self.connector.deadline();
-                    break;
-                }
+                Err(mut error) => request = error.take_message().ok_or(Error::Broken)?,
             }
         }
         let stream = self.connector.connect(&addresses, deadline).await?;
@@ -204,7 +198,7 @@ impl Client {
         &self,
         url: &Url,
         stream: TcpStream,
-        request: Request<Bytes>,
+        request: Request<Full<Bytes>>,
         home: Option<Home>,
     ) -> Result<Response, Error> {
         let mut connection = self.start_http(url, stream).await?;
@@ -221,13 +215,9 @@ impl Client {
                 .await
                 .map_err(|_| Error::Broken);
         }
-        let name = match url.host() {
-            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()).ok(),
-            Some(Host::Ipv4(v4)) => Some(ServerName::from(std::net::IpAddr::V4(v4))),
-            Some(Host::Ipv6(v6)) => Some(ServerName::from(std::net::IpAddr::V6(v6))),
-            None => None,
-        };
-        let name = name.ok_or(Error::Tls("its name cannot be in a certificate"))?;
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|_| Error::Tls("its name cannot be in a certificate"))?;
         let secure = TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream);
         match timeout(self.connector.timeout, secure).await {
             Ok(Ok(stream)) => Connection::over(stream, peer)
@@ -244,12 +234,12 @@ impl Client {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Request<Bytes>, Error> {
+    ) -> Result<Request<Full<Bytes>>, Error> {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         let mut request = Request::builder()
             .method(method)
             .uri(&url[Position::BeforePath..Position::AfterQuery])
-            .body(body)
+            .body(Full::new(body))
             .map_err(|_| Error::Unsendable)?;
         let fields = request.headers_mut();
         *fields = headers;

@@ -67,10 +67,7 @@ pub struct Inspection {
 }
 
 /// Checks that no frame is larger than the image. The decoders of these formats allocate memory for a frame, and ignore their limits.
-///
-/// # Errors
-/// The file is damaged.
-pub fn check_frames(bytes: &[u8], format: ImageFormat) -> Result<(), DecodeError> {
+fn check_frames(bytes: &[u8], format: ImageFormat) -> Result<(), DecodeError> {
     let kind = match format {
         ImageFormat::WebP => ImageKind::WebP,
         ImageFormat::Gif => ImageKind::Gif,

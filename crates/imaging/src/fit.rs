@@ -21,8 +21,6 @@ pub struct Accepts {
     pub kinds: &'static [ImageKind],
     /// Of a file.
     pub max_bytes: usize,
-    /// Does the receiver apply the Exif orientation? If not, [`fit`] applies it.
-    pub heeds_orientation: bool,
 }
 
 /// A file that its receiver accepts.
@@ -53,7 +51,7 @@ impl From<DecodeError> for Unfit {
     }
 }
 
-/// Converts an image for its receiver.
+/// Converts an image for its receiver, and makes it upright: few receivers apply the Exif orientation.
 ///
 /// # Errors
 /// See [`Unfit`].
@@ -73,9 +71,6 @@ pub fn fit(
             (false, _) => Err(Unfit::Format(kind.name())),
         };
     };
-    if is_accepted && is_small && accepts.heeds_orientation {
-        return Ok(FittedImage { bytes, kind });
-    }
     let opened = open(permit, &bytes, format)?;
     if is_accepted && is_small && opened.orientation == Orientation::NoTransforms {
         drop(opened);
@@ -162,7 +157,6 @@ mod tests {
     const ACCEPTS: Accepts = Accepts {
         kinds: &[ImageKind::Png, ImageKind::Jpeg],
         max_bytes: 200_000,
-        heeds_orientation: true,
     };
 
     fn file(image: impl Into<DynamicImage>, format: ImageFormat) -> Bytes {
@@ -229,7 +223,6 @@ mod tests {
         let only_png = Accepts {
             kinds: &[ImageKind::Png],
             max_bytes: 400_000,
-            ..ACCEPTS
         };
         for accepts in [ACCEPTS, only_png] {
             let input = fitted(jpeg.clone().into(), accepts).unwrap();
@@ -296,11 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_orientation_is_applied_for_a_receiver_that_ignores_it() {
-        let upright = Accepts {
-            heeds_orientation: false,
-            ..ACCEPTS
-        };
+    fn the_orientation_is_applied() {
         // An Exif block that says "turned by 90 degrees", right after the first marker.
         let exif = [
             &b"\xff\xe1\x00\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01"[..],
@@ -309,9 +298,8 @@ mod tests {
         .concat();
         let jpeg = file(RgbImage::new(32, 16), ImageFormat::Jpeg);
         let turned: Bytes = [&jpeg[..2], &exif[..], &jpeg[2..]].concat().into();
-        let input = fitted(turned.clone(), upright).unwrap();
+        let input = fitted(turned, ACCEPTS).unwrap();
         let read = image::load_from_memory(&input.bytes).unwrap();
         assert_eq!((read.width(), read.height()), (16, 32));
-        assert_eq!(fitted(turned.clone(), ACCEPTS).unwrap().bytes, turned);
     }
 }

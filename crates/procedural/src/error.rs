@@ -1,7 +1,7 @@
 //! Errors of the generator.
 
-/// In pixels.
-pub const MAX_SIDE: u32 = 16_384;
+use tintype_imaging::MAX_SIDE;
+
 /// Slightly more than the largest size of any tier.
 pub const MAX_PIXELS: u64 = 24_000_000;
 
@@ -24,18 +24,15 @@ pub enum DrawError {
     },
     /// An input is damaged or not an image.
     #[error(
-        "input image {number} cannot be read ({reason}); check that the file is complete and send it again as PNG, JPEG, WebP or GIF"
+        "input image {number} cannot be read (it is damaged); check that the file is complete and send it again as PNG, JPEG, WebP or GIF"
     )]
     Broken {
         /// Which input, counted from 1.
         number: usize,
-        /// What the decoder said.
-        reason: String,
     },
     /// An input would need too much memory.
     #[error(
-        "input image {number} is too large to decode: the built-in generator takes at most {side} pixels a side and 256 MB unpacked; send a smaller image",
-        side = MAX_SIDE
+        "input image {number} is too large to decode: the built-in generator takes at most {MAX_SIDE} pixels a side and 256 MB unpacked; send a smaller image"
     )]
     TooLarge {
         /// Which input, counted from 1.

@@ -29,13 +29,13 @@ mod swatches;
 mod tests;
 
 pub use encode::MAKER;
-pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
+pub use error::{DrawError, MAX_PIXELS};
 
 use image::RgbImage;
 use seed::Seed;
 use stencil::Stencil;
 use studio::Studio;
-use tintype_imaging::{DecodePermit, DecodePermits};
+use tintype_imaging::{DecodePermit, DecodePermits, MAX_SIDE};
 
 /// A request to the generator.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
 //! A mask: where it is opaque, the first input image stays.
 
 use super::error::DrawError;
+use super::inputs::decode_input;
 use bytes::Bytes;
-use image::RgbaImage;
 use image::imageops::FilterType;
-use tintype_imaging::decoding::open_any;
-use tintype_imaging::{DecodeError, DecodePermit};
+use image::{DynamicImage, RgbaImage};
+use tintype_imaging::DecodePermit;
 
 /// The first input image in the size of the drawing. Its alpha channel is that of the mask.
 #[derive(Debug)]
@@ -20,45 +20,26 @@ pub fn decode(
     size: (u32, u32),
     permit: &DecodePermit,
 ) -> Result<Stencil, DrawError> {
-    let number = inputs.len();
     let [first, .., mask] = inputs else {
         return Err(DrawError::Mask);
     };
-    let (mask, has_alpha) = decode_one(mask, number, size, permit)?;
-    if !has_alpha {
+    let (width, height) = size;
+    let decode = |bytes, number| decode_input(bytes, number, width.max(height), permit);
+    let resize = |image: DynamicImage| match (image.width(), image.height()) == size {
+        true => image.into_rgba8(),
+        false => image
+            .resize_to_fill(width, height, FilterType::Triangle)
+            .into_rgba8(),
+    };
+    let mask = decode(mask, inputs.len())?;
+    if !mask.color().has_alpha() {
         return Err(DrawError::Mask);
     }
-    let (mut image, _) = decode_one(first, 1, size, permit)?;
+    let (mask, mut image) = (resize(mask), resize(decode(first, 1)?));
     for (pixel, mask) in image.pixels_mut().zip(mask.pixels()) {
         pixel.0[3] = mask.0[3];
     }
     Ok(Stencil(image))
-}
-
-/// The image in this size, and whether its file has an alpha channel.
-fn decode_one(
-    bytes: &[u8],
-    number: usize,
-    (width, height): (u32, u32),
-    permit: &DecodePermit,
-) -> Result<(RgbaImage, bool), DrawError> {
-    let fault = |fault| match fault {
-        DecodeError::TooLarge => DrawError::TooLarge { number },
-        DecodeError::Damaged => DrawError::Broken {
-            number,
-            reason: "it is damaged".to_owned(),
-        },
-    };
-    let opened = open_any(permit, bytes).map_err(fault)?;
-    let orientation = opened.orientation;
-    let pixels = opened.decode(width.max(height)).map_err(fault)?;
-    let has_alpha = pixels.has_alpha();
-    let mut image = pixels.into_stored();
-    image.apply_orientation(orientation);
-    if (image.width(), image.height()) != (width, height) {
-        image = image.resize_to_fill(width, height, FilterType::Triangle);
-    }
-    Ok((image.into_rgba8(), has_alpha))
 }
 
 impl Stencil {

@@ -5,7 +5,6 @@
 //! unused id.
 
 mod builtin_workflows;
-mod cancel_on_drop;
 mod placeholder;
 mod probe;
 mod progress;
@@ -24,10 +23,9 @@ use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::setup_error::BackendSetupError;
-use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
+use super::upstream::{Auth, CleanupGuard, Fault, Upstream, misconfigured, without_refusal};
 use crate::config::{ComfyUiSettings, Remote};
 use crate::objects::ObjectStorage;
-use cancel_on_drop::CancelOnDrop;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use placeholder::Placeholder;
@@ -115,7 +113,7 @@ impl Generator for ComfyUi {
 struct TrackedPrompt {
     id: String,
     events: PromptEvents,
-    guard: CancelOnDrop,
+    guard: CleanupGuard,
     /// Did an earlier try or run submit it?
     adopted: bool,
 }
@@ -202,7 +200,7 @@ impl Inner {
         task: &GenerationTask,
     ) -> TrackedPrompt {
         tracing::info!(job = %task.job, prompt = theirs, "adopted a prompt of an earlier run");
-        let guard = CancelOnDrop::new(self.server.clone(), theirs.clone(), task.cut_off.clone());
+        let guard = self.server.cancel_on_drop(&theirs, task);
         let socket = self.server.open_socket(&id.to_string()).await;
         let graph = workflow.fill(task.inputs.len(), &|_| Value::Null);
         TrackedPrompt {
@@ -224,7 +222,7 @@ impl Inner {
         let ours = id.to_string();
         // Opened before the submission, so that no event is missed.
         let socket = self.server.open_socket(&ours).await;
-        let mut guard = CancelOnDrop::new(self.server.clone(), ours.clone(), task.cut_off.clone());
+        let mut guard = self.server.cancel_on_drop(&ours, task);
         let submitted = self.server.submit(&ours, &graph).await;
         // On any other fault the guard stays armed: the server may have accepted the prompt.
         if let Err(Fault::Status { status, .. }) = &submitted
@@ -233,7 +231,9 @@ impl Inner {
             guard.disarm();
         }
         let submitted = submitted.map_err(without_refusal)?;
-        guard.set_id(&submitted.id);
+        // An old server assigned another id.
+        guard.disarm();
+        let guard = self.server.cancel_on_drop(&submitted.id, task);
         if !submitted.node_errors.is_empty() {
             self.server.set_cause_of_node_errors(&submitted.node_errors);
             if affects_output(&submitted.node_errors, workflow.output()) {

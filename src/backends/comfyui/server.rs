@@ -2,11 +2,11 @@
 
 use super::prompt_status::{self, PromptStatus, StoredFile};
 use super::workflow::Graph;
-use crate::backends::upstream::{Fault, Form, Part, Response, Socket, Upstream};
+use crate::backends::upstream::{CleanupGuard, Fault, Form, Part, Response, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_actors::ports::set_cause;
+use tintype_actors::ports::{GenerationTask, set_cause};
 use tintype_imaging::fit::FittedImage;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -265,6 +265,19 @@ impl Server {
         let path = format!("/ws?clientId={id}");
         let opening = self.upstream.websocket(&path);
         timeout(SOCKET_TIMEOUT, opening).await.ok()?
+    }
+
+    /// Returns a guard that [cancels](Self::cancel) this prompt of the task, best effort. During shutdown it does not cancel: the job
+    /// runs again after the restart and adopts the prompt.
+    pub fn cancel_on_drop(&self, id: &str, task: &GenerationTask) -> CleanupGuard {
+        let (server, id, cut_off) = (self.clone(), id.to_owned(), task.cut_off.clone());
+        CleanupGuard::new(move || {
+            if !*cut_off.borrow() {
+                let goal = format!("cancel the abandoned prompt {id}");
+                let upstream = server.upstream.clone();
+                upstream.clean_up(goal, async move { server.cancel(&id).await });
+            }
+        })
     }
 
     /// Cancels a queued or running prompt, by the id on the server or that of the submission, and no other.

@@ -34,7 +34,6 @@ const ACCEPTS: Accepts = Accepts {
     max_bytes: 7_000_000,
     max_total_bytes: 14_500_000,
     max_count: 14,
-    heeds_orientation: false,
 };
 
 const AUTH: Auth = Auth::Header("x-goog-api-key");

@@ -18,7 +18,6 @@ const ACCEPTS: Accepts = Accepts {
     max_bytes: 64 * 1024 * 1024,
     max_total_bytes: 200_000_000,
     max_count: MAX_INPUTS,
-    heeds_orientation: false,
 };
 
 /// Loads the input images of a task from the object store.

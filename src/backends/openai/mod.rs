@@ -9,11 +9,10 @@ mod size;
 use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::local::finish::finish;
-use super::luma_mask;
+use super::luma_mask::to_luma;
 use super::setup_error::BackendSetupError;
-use super::upstream::{Auth, Fault, Response, Upstream, blocking, decoding};
+use super::upstream::{Auth, Fault, Response, Upstream, blocking};
 use crate::config::{ImageField, MaskFormat, OpenAiDialect, Remote};
-use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 pub use probe::probe;
@@ -22,8 +21,8 @@ use response::{Images as ImagesResponse, Item};
 use size::Family;
 use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
+use tintype_imaging::ImageKind;
 use tintype_imaging::fit::FittedImage;
-use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::tier::Resolution;
 
 #[derive(Clone)]
@@ -66,13 +65,7 @@ impl OpenAi {
         };
         let mask = match mask {
             Some(mask) if mask_format == MaskFormat::Luma => {
-                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
-                Some(FittedImage {
-                    bytes: decoding(&INPUT_DECODING, task.account, convert)
-                        .await?
-                        .into(),
-                    kind: ImageKind::Png,
-                })
+                Some(to_luma(task.account, mask).await?)
             }
             mask => mask,
         };
@@ -137,7 +130,6 @@ fn accepts(family: Family, dialect: &OpenAiDialect) -> Accepts {
             true => dialect.max_inputs.min(1),
             false => dialect.max_inputs,
         },
-        heeds_orientation: false,
     }
 }
 

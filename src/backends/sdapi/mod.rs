@@ -15,14 +15,12 @@ pub use probe::probe;
 use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
-use super::luma_mask;
+use super::luma_mask::to_luma;
 use super::setup_error::BackendSetupError;
-use super::upstream::{Auth, Fault, Response, Upstream, blocking, decoding, without_refusal};
+use super::upstream::{Auth, Fault, Response, Upstream, blocking, without_refusal};
 use crate::config::{Remote, SdApiSettings};
-use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use interrupt::Interrupt;
 use progress::Interruptions;
 use request::{Inputs, Request};
 use response::{GenerationResponse, NoImage, ReturnedImage, UpscaleResponse};
@@ -30,7 +28,6 @@ use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
-use tintype_imaging::DecodePermit;
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -103,10 +100,7 @@ impl Inner {
             *image = crop(task.account, image.clone(), native).await?;
         }
         let mask = match mask {
-            Some(mask) => {
-                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
-                Some(decoding(&INPUT_DECODING, task.account, convert).await?)
-            }
+            Some(mask) => Some(to_luma(task.account, mask).await?),
             None => None,
         };
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
@@ -115,14 +109,14 @@ impl Inner {
         let request = blocking(move || {
             let inputs = Inputs {
                 originals: &originals,
-                mask: mask.as_deref(),
+                mask: mask.as_ref().map(|it| &it.bytes[..]),
             };
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
         .await;
         // It could interrupt this task, if the server cannot identify tasks.
         self.upstream.cleanups_ended().await;
-        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
+        let mut guard = interrupt::on_drop(self.upstream.clone(), task_id.clone(), self.alone);
         let (alone, mut interruptions) = (self.alone, Interruptions::default());
         let response = tokio::select! {
             response = self.upstream.post(request.path, request.body) => response,
@@ -131,7 +125,7 @@ impl Inner {
         // On a fault the guard stays armed: the server may still be working.
         let response = response?;
         if is_of_server(&response) {
-            interrupt.disarm();
+            guard.disarm();
         }
         let response = self.expect_success(response)?;
         interruptions.read_last(&self.upstream, alone).await;

@@ -1,13 +1,35 @@
-//! Work at a backend that a dropped try leaves behind: it stops a generation whose result is no longer wanted.
+//! Cleanups: work at a backend that stops a generation whose try was dropped.
 
 use super::{Fault, Upstream};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// For the whole work, so that such tasks do not pile up at a server that hangs.
 const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Begins a cleanup when it is dropped while armed.
+pub struct CleanupGuard(Option<Box<dyn FnOnce() + Send>>);
+
+impl CleanupGuard {
+    /// Returns an armed guard. `begin` calls [`Upstream::clean_up`].
+    pub fn new(begin: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(begin)))
+    }
+
+    /// Call it when the generation has ended.
+    pub fn disarm(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CleanupGuard {
+    fn drop(&mut self) {
+        if let Some(begin) = self.0.take() {
+            begin();
+        }
+    }
+}
 
 impl Upstream {
     /// Runs `work` in the background, best effort: a failure is logged with `goal`, which completes "could not".
@@ -20,7 +42,7 @@ impl Upstream {
             return;
         };
         let upstream = self.clone();
-        let running = Running::begin(self.cleanups());
+        let running = self.cleanups().subscribe();
         runtime.spawn(async move {
             let _running = running;
             if let Err(fault) = timeout(TIMEOUT, work).await.unwrap_or(Err(Fault::TimedOut)) {
@@ -31,23 +53,6 @@ impl Upstream {
 
     /// Waits until no cleanup runs, at most as long as one may take.
     pub async fn cleanups_ended(&self) {
-        let mut running = self.cleanups().subscribe();
-        let _ = timeout(TIMEOUT, running.wait_for(|it| *it == 0)).await;
-    }
-}
-
-/// Counts a cleanup as running until it is dropped.
-struct Running(watch::Sender<usize>);
-
-impl Running {
-    fn begin(count: &watch::Sender<usize>) -> Self {
-        count.send_modify(|it| *it += 1);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.send_modify(|it| *it -= 1);
+        let _ = timeout(TIMEOUT, self.cleanups().closed()).await;
     }
 }

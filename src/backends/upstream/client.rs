@@ -64,8 +64,8 @@ struct Inner {
     base: Url,
     /// See [`redactions`].
     redactions: Vec<String>,
-    /// The number of running cleanups.
-    cleanups: watch::Sender<usize>,
+    /// Each running cleanup has a receiver.
+    cleanups: watch::Sender<()>,
 }
 
 impl Upstream {
@@ -116,7 +116,7 @@ impl Upstream {
         &self.inner.base
     }
 
-    pub(super) fn cleanups(&self) -> &watch::Sender<usize> {
+    pub(super) fn cleanups(&self) -> &watch::Sender<()> {
         &self.inner.cleanups
     }
 

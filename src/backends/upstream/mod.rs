@@ -24,6 +24,7 @@ mod response;
 mod socket;
 
 pub use blocking::{blocking, decoding};
+pub use cleanup::CleanupGuard;
 pub use client::{Auth, MAX_RESPONSE, Upstream};
 pub use error_message::{error_message, for_caller};
 pub use fault::{Fault, misconfigured, without_refusal};

@@ -30,17 +30,11 @@ impl Response {
 
     /// A copy without a body that is too long for a message, so that it keeps no image in memory.
     pub fn message(&self) -> Self {
-        let is_long = self.body.len() > MAX_MESSAGE_BODY;
-        Self {
-            path: self.path.clone(),
-            status: self.status,
-            headers: self.headers.clone(),
-            body: if is_long {
-                Bytes::new()
-            } else {
-                self.body.clone()
-            },
+        let mut message = self.clone();
+        if message.body.len() > MAX_MESSAGE_BODY {
+            message.body = Bytes::new();
         }
+        message
     }
 
     pub fn retry_after(&self) -> Option<Duration> {

@@ -54,7 +54,6 @@ fn child() {
             let accepts = Accepts {
                 kinds: &[ImageKind::Png, ImageKind::Jpeg],
                 max_bytes: 50_000_000,
-                heeds_orientation: false,
             };
             let fitted = fit(permit, image, Some(ImageKind::Png), accepts).expect("it fits");
             assert!(fitted.bytes.len() <= accepts.max_bytes);
