@@ -9,25 +9,22 @@ use crate::application::core::Core;
 use crate::application::erasure;
 use crate::application::jobs::batches::page_of;
 use crate::application::services::{AccountService, JobService};
-use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly};
-use crate::web::body;
+use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
 use crate::web::queries::paging::{self, listing};
 use crate::web::submissions::idempotency_key::{self, creation_response};
-use actix_web::web::{Data, Payload};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::try_join_all;
 use tintype_api::{AccountErasure, Listing, NewAccount, Transaction};
 
 /// `POST /accounts`
 pub async fn open(
-    OperatorCall(caller): OperatorCall,
+    WithBody(OperatorCall(caller), body): WithBody<OperatorCall>,
     request: HttpRequest,
-    payload: Payload,
     accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
     let opened = accounts::open(&accounts, &caller, new.into(), key).await?;
     let account = responses::account(&accounts.core, opened.account).await?;
@@ -66,12 +63,9 @@ pub async fn erase(
 
 /// `PATCH /accounts/{account_id}`
 pub async fn change(
-    OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
-    request: HttpRequest,
-    payload: Payload,
+    WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfAccount>>,
     accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let account = accounts::change(&accounts, &caller, of.account.id, read(&body)?).await?;
     Ok(HttpResponse::Ok().json(responses::account(&accounts.core, account).await?))
 }
@@ -85,12 +79,10 @@ pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>)
 
 /// `POST /accounts/{account_id}/deposits`
 pub async fn deposit(
-    OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
+    WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfAccount>>,
     request: HttpRequest,
-    payload: Payload,
     accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
     let deposited = deposits::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
     Ok(creation_response(deposited.is_replay).json(Transaction::from(deposited.entry)))

@@ -4,7 +4,7 @@ use crate::api::requests::{read, read_optional, read_requiring};
 use crate::api::responses;
 use crate::application::accounts::api_keys;
 use crate::application::services::AccountService;
-use crate::web::auth::access::{OfAccount, OfKey};
+use crate::web::auth::access::{OfAccount, OfKey, WithBody};
 use crate::web::body;
 use crate::web::problem::HttpResult;
 use crate::web::queries::paging;
@@ -15,12 +15,9 @@ use tintype_storage::domain::api_key::KeyChange;
 
 /// `POST /accounts/{account_id}/keys`
 pub async fn create(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
+    WithBody(of, body): WithBody<OfAccount>,
     accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let change: KeyChange = read_requiring(&body, &["name"])?;
     let created = api_keys::create(&accounts.core, &of.caller, of.account.id, change);
     let (text, key) = created.await?;
@@ -49,12 +46,9 @@ pub async fn show(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
 
 /// `PATCH /keys/{key_id}`
 pub async fn change(
-    of: OfKey,
-    request: HttpRequest,
-    payload: Payload,
+    WithBody(of, body): WithBody<OfKey>,
     accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let key = api_keys::change(&accounts, &of.caller, of.key.id, read(&body)?).await?;
     Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, None).await?))
 }

@@ -5,7 +5,7 @@ use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::people;
 use crate::application::settings::Settings;
-use crate::web::auth::access::{OfAccount, OfPerson, OperatorOnly};
+use crate::web::auth::access::{OfAccount, OfPerson, OperatorOnly, WithBody};
 use crate::web::body;
 use crate::web::problem::HttpResult;
 use crate::web::queries::paging::{self, listing};
@@ -39,13 +39,10 @@ pub async fn show(
 
 /// `POST /accounts/{account_id}/people`
 pub async fn invite(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
+    WithBody(of, body): WithBody<OfAccount>,
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
     let InvitePerson { email, role } = read(&body)?;
     let invited = people::invite(&core, &of.caller, of.account.id, email, role).await?;
     let view = responses::person(&core, &settings, &invited.person, Some(&invited.token));
@@ -72,18 +69,12 @@ pub async fn invite_again(
 
 /// `PATCH /accounts/{account_id}/people/{person_id}`
 pub async fn change(
-    OperatorOnly {
-        caller,
-        named: OfPerson { person, .. },
-    }: OperatorOnly<OfPerson>,
-    request: HttpRequest,
-    payload: Payload,
+    WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfPerson>>,
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
     let PersonChange { role } = read(&body)?;
-    let (account, id) = (person.account, person.id);
+    let (account, id) = (of.person.account, of.person.id);
     let person = people::change_role(&core, &caller, account, id, role).await?;
     Ok(HttpResponse::Ok().json(responses::person(&core, &settings, &person, None)))
 }

@@ -10,13 +10,12 @@ use crate::application::operations::backends;
 use crate::application::operations::pause;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
-use crate::web::auth::access::OperatorCall;
-use crate::web::body;
+use crate::web::auth::access::{OperatorCall, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::{paging, query};
 use actix_web::http::Method;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{Data, Path, Payload};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::stream;
 use tintype_api::{BackendTest, Nodes, Switches};
@@ -32,13 +31,10 @@ pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
 
 /// `PUT /pause` resumes what the body omits. `PATCH /pause` keeps it, including concurrent changes.
 pub async fn change_pause(
-    OperatorCall(caller): OperatorCall,
+    WithBody(OperatorCall(caller), body): WithBody<OperatorCall>,
     request: HttpRequest,
-    payload: Payload,
     core: Data<Core>,
-    settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
     let unnamed = match *request.method() {
         Method::PUT => UnnamedPauses::Resume,
         _ => UnnamedPauses::Keep,

@@ -4,13 +4,11 @@ use crate::api::{requests, responses};
 use crate::application::core::Core;
 use crate::application::operations::operator_events;
 use crate::application::services::WebhookService;
-use crate::application::settings::Settings;
 use crate::application::webhooks;
-use crate::web::auth::access::{OfAccount, OfWebhook, OperatorCall};
-use crate::web::body;
+use crate::web::auth::access::{OfAccount, OfWebhook, OperatorCall, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::paging::{self, listing, try_listing};
-use actix_web::web::{Data, Payload};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::operator_event::EventSubject;
@@ -18,13 +16,9 @@ use tintype_storage::store::tables::WEBHOOKS;
 
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    settings: Data<Settings>,
+    WithBody(of, body): WithBody<OfAccount>,
     webhooks: Data<WebhookService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
     let new = requests::new_webhook(&webhooks, &body)?;
     let webhook = webhooks::register(&webhooks, &of.caller, of.account.id, new).await?;
     Ok(HttpResponse::Created().json(responses::webhook(&webhooks, webhook)?))
@@ -63,13 +57,9 @@ pub async fn show(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
 
 /// `PATCH /webhooks/{webhook_id}`
 pub async fn change(
-    of: OfWebhook,
-    request: HttpRequest,
-    payload: Payload,
-    settings: Data<Settings>,
+    WithBody(of, body): WithBody<OfWebhook>,
     webhooks: Data<WebhookService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
     let change = requests::webhook_change(&webhooks, &body)?;
     let webhook = webhooks::change(&webhooks, &of.caller, of.webhook.id, change).await?;
     Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, webhook)?))

@@ -1,10 +1,11 @@
 //! Reads request bodies: JSON only, never decompressed, bounded in size and time.
 
 use crate::application::settings::Settings;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{self, HeaderMap};
-use actix_web::{HttpMessage as _, HttpRequest, web};
+use actix_web::{HttpMessage as _, HttpRequest};
 use bytes::{Bytes, BytesMut};
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use tokio::time::timeout;
 
 /// Why a body is not read.
@@ -25,7 +26,7 @@ pub enum BodyFault {
 /// Reads a JSON body.
 pub async fn read_json(
     request: &HttpRequest,
-    payload: web::Payload,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
     settings: &Settings,
 ) -> Result<Bytes, BodyFault> {
     let limit = settings.config.server.max_body_bytes;
@@ -36,7 +37,7 @@ pub async fn read_json(
 pub async fn read_json_within(
     limit: usize,
     request: &HttpRequest,
-    payload: web::Payload,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
     settings: &Settings,
 ) -> Result<Bytes, BodyFault> {
     check_type(request)?;
@@ -47,7 +48,7 @@ pub async fn read_json_within(
 pub async fn read_within(
     limit: usize,
     request: &HttpRequest,
-    payload: web::Payload,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
     settings: &Settings,
 ) -> Result<Bytes, BodyFault> {
     let time = settings.config.server.body_timeout();
@@ -82,7 +83,7 @@ pub async fn read_within(
 /// Reads an optional JSON body; `None` without one.
 pub async fn read_optional_json(
     request: &HttpRequest,
-    payload: web::Payload,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
     settings: &Settings,
 ) -> Result<Option<Bytes>, BodyFault> {
     let headers = request.headers();

@@ -8,6 +8,21 @@ use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
+
+/// Writes an object. A name is one copy with the characters around it.
+macro_rules! object {
+    ($json:expr, { $first:literal: $value:expr $(, $name:literal: $other:expr)* $(,)? }) => {{
+        let json: &mut Vec<u8> = $json;
+        json.extend_from_slice(concat!("{\"", $first, "\":").as_bytes());
+        $value.write(json);
+        $(
+            json.extend_from_slice(concat!(",\"", $name, "\":").as_bytes());
+            $other.write(json);
+        )*
+        json.push(b'}');
+    }};
+}
 
 /// More than most entries take, so that the page is allocated once.
 const ENTRY_BYTES: usize = 1_024;
@@ -36,25 +51,25 @@ impl JobPage {
         }
         let (started_at, finished_at, error) = times_and_error(&job.state);
         let custom_id = job.member().map(BatchMember::custom_id);
-        let mut fields = Fields::begin(&mut self.json);
-        fields.put("job_id", job.id.0);
-        fields.put("status", Word(job.state.as_str()));
-        fields.put("created_at", job.created_at);
-        fields.put("started_at", started_at);
-        fields.put("finished_at", finished_at);
-        fields.put("result", image_url.map(|it| Image { image_url: it }));
-        fields.put("error", error.map(Text));
-        fields.put("queue_position", waiting.map(|it| it.position));
-        fields.put("estimated_start_at", waiting.and_then(|it| it.starts_at));
-        fields.put("tier", Word(job.tier.as_str()));
-        fields.put("mode", Word(job.mode.as_str()));
-        fields.put("aspect_ratio", Word(job.ratio.as_str()));
-        fields.put("resolution", Word(job.resolution.as_str()));
-        fields.put("price", job.price);
-        fields.put("key_id", job.key.0);
-        fields.put("batch_id", job.member().map(|it| it.batch.0));
-        fields.put("custom_id", custom_id.as_deref().map(Text));
-        fields.end();
+        object!(&mut self.json, {
+            "job_id": job.id.0,
+            "status": Word(job.state.as_str()),
+            "created_at": job.created_at,
+            "started_at": started_at,
+            "finished_at": finished_at,
+            "result": image_url.map(|it| Image { image_url: it }),
+            "error": error.map(Text),
+            "queue_position": waiting.map(|it| it.position),
+            "estimated_start_at": waiting.and_then(|it| it.starts_at),
+            "tier": Word(job.tier.as_str()),
+            "mode": Word(job.mode.as_str()),
+            "aspect_ratio": Word(job.ratio.as_str()),
+            "resolution": Word(job.resolution.as_str()),
+            "price": job.price,
+            "key_id": job.key.0,
+            "batch_id": job.member().map(|it| it.batch.0),
+            "custom_id": custom_id.as_deref().map(Text),
+        });
     }
 
     /// `next` is the last id of this page, if another page may follow.
@@ -64,34 +79,6 @@ impl JobPage {
         cursor.as_deref().map(Word).write(&mut self.json);
         self.json.push(b'}');
         self.json
-    }
-}
-
-/// The fields of an object.
-struct Fields<'a> {
-    json: &'a mut Vec<u8>,
-    separator: u8,
-}
-
-impl<'a> Fields<'a> {
-    fn begin(json: &'a mut Vec<u8>) -> Self {
-        Self {
-            json,
-            separator: b'{',
-        }
-    }
-
-    #[inline]
-    fn put(&mut self, name: &'static str, value: impl Value) {
-        self.json.extend_from_slice(&[self.separator, b'"']);
-        self.json.extend_from_slice(name.as_bytes());
-        self.json.extend_from_slice(b"\":");
-        value.write(self.json);
-        self.separator = b',';
-    }
-
-    fn end(self) {
-        self.json.push(b'}');
     }
 }
 
@@ -129,26 +116,25 @@ impl Value for Text<'_> {
 
 impl Value for Image<'_> {
     fn write(&self, json: &mut Vec<u8>) {
-        let mut fields = Fields::begin(json);
-        fields.put("image_url", Text(self.image_url));
-        fields.end();
+        object!(json, { "image_url": Text(self.image_url) });
     }
 }
 
 impl Value for Uuid {
     #[inline]
     fn write(&self, json: &mut Vec<u8>) {
-        let mut text = Uuid::encode_buffer();
-        Word(self.hyphenated().encode_lower(&mut text)).write(json);
+        let mut text = [b'"'; 2 + Hyphenated::LENGTH];
+        self.hyphenated().encode_lower(&mut text[1..]);
+        json.extend_from_slice(&text);
     }
 }
 
 impl Value for Timestamp {
     #[inline]
     fn write(&self, json: &mut Vec<u8>) {
-        json.push(b'"');
-        json.extend_from_slice(&self.to_ascii());
-        json.push(b'"');
+        let mut text = [b'"'; 26];
+        text[1..25].copy_from_slice(&self.to_ascii());
+        json.extend_from_slice(&text);
     }
 }
 

@@ -7,14 +7,17 @@ use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::people;
+use crate::application::settings::Settings;
 use crate::application::webhooks;
 use crate::application::webhooks::deliveries;
 use crate::web::auth::{impl_from_request, service};
+use crate::web::body::read_json;
 use crate::web::problem::{Code, Problem};
 use crate::web::queries::query;
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::{FromRequest, HttpRequest};
+use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use std::str::FromStr;
 use tintype_storage::domain::account::Account;
@@ -48,6 +51,23 @@ impl<T: FromRequest<Error = Problem> + 'static> FromRequest for OperatorOnly<T> 
             let OperatorCall(caller) = operator_call(request.clone()).await?;
             let named = T::extract(&request).await?;
             Ok(Self { caller, named })
+        })
+    }
+}
+
+/// A caller with the JSON body of the call. Authenticates before it reads the body.
+pub struct WithBody<T>(pub T, pub Bytes);
+
+impl<T: FromRequest<Error = Problem> + 'static> FromRequest for WithBody<T> {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let caller = T::extract(&request).await?;
+            let settings = service::<Settings>(&request)?;
+            Ok(Self(caller, read_json(&request, payload, settings).await?))
         })
     }
 }

@@ -218,12 +218,20 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Scan(range, direction, limit): Scan,
     ) -> Result<Vec<R>, StoreError> {
         let pairs = store.engine().scan(&range, direction, limit).await?;
-        let record = |(key, value): &(Key, Value)| self.entry_of(key, value).map(|(_, it)| it);
-        pairs.iter().map(record).collect()
+        let mut records = Vec::with_capacity(pairs.len());
+        for (key, value) in &pairs {
+            self.key_of(key)?;
+            records.push(self.decode(value)?);
+        }
+        Ok(records)
     }
 
     pub(super) fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {
-        self.entry(key, value)?.ok_or_else(|| StoreError::Damaged {
+        Ok((self.key_of(key)?, self.decode(value)?))
+    }
+
+    fn key_of(&self, key: &[u8]) -> Result<K, StoreError> {
+        self.read_key(key).ok_or_else(|| StoreError::Damaged {
             kind: self.name,
             reason: format!("its key {} is malformed", hex::encode(key)),
         })

@@ -8,8 +8,10 @@ use itertools::Itertools as _;
 use parking_lot::RwLock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::iter::Peekable;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::vec;
 
 /// The newest value of each key; `None` is a deletion.
 pub type Changes = BTreeMap<Key, Option<Value>>;
@@ -104,44 +106,77 @@ fn newest<'a>(
 }
 
 /// Applies changes to the pairs of a scan. Both are in the scan's order.
-pub fn merge<E>(
-    mut below: impl Iterator<Item = Result<(Key, Value), E>>,
-    changes: impl IntoIterator<Item = Write>,
+pub struct Merge {
+    above: Peekable<vec::IntoIter<Write>>,
     direction: Direction,
     limit: usize,
-) -> Result<Pairs, E> {
-    let mut above = changes.into_iter().peekable();
-    let mut found = Vec::new();
-    let mut next_below = below.next().transpose()?;
-    while found.len() < limit {
-        let order = match (&next_below, above.peek()) {
-            (None, None) => break,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((below, _)), Some((above, _))) => match direction {
-                Direction::Rising => below.cmp(above),
-                Direction::Falling => above.cmp(below),
-            },
-        };
-        if order.is_ge()
-            && let Some((key, Some(value))) = above.next()
-        {
-            found.push((key, value));
-        }
-        if order.is_le() {
-            let pair = std::mem::replace(&mut next_below, below.next().transpose()?);
-            if order.is_lt() {
-                found.extend(pair);
-            }
+    found: Pairs,
+}
+
+impl Merge {
+    pub fn new(changes: Writes, direction: Direction, limit: usize) -> Self {
+        Self {
+            above: changes.into_iter().peekable(),
+            direction,
+            limit,
+            found: Vec::new(),
         }
     }
-    Ok(found)
+
+    /// Takes the next key of the scan, and reads its value unless a change replaces it. Breaks once there are enough pairs.
+    pub fn add<E>(
+        &mut self,
+        key: Key,
+        read: impl FnOnce(&[u8]) -> Result<Value, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        while !self.is_full() {
+            let order = self.above.peek().map(|(above, _)| match self.direction {
+                Direction::Rising => above.cmp(&key),
+                Direction::Falling => key.cmp(above),
+            });
+            match order {
+                Some(Ordering::Less) => self.add_change(),
+                Some(Ordering::Equal) => {
+                    self.add_change();
+                    break;
+                }
+                Some(Ordering::Greater) | None => {
+                    let value = read(&key)?;
+                    self.found.push((key, value));
+                    break;
+                }
+            }
+        }
+        Ok(match self.is_full() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= self.limit
+    }
+
+    fn add_change(&mut self) {
+        if let Some((key, Some(value))) = self.above.next() {
+            self.found.push((key, value));
+        }
+    }
+
+    /// The pairs, with the changes after the last key of the scan.
+    pub fn finish(mut self) -> Pairs {
+        while !self.is_full() && self.above.peek().is_some() {
+            self.add_change();
+        }
+        self.found
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::convert::Infallible;
     use std::ops::RangeBounds;
 
     fn pairs() -> impl Strategy<Value = Changes> {
@@ -198,8 +233,13 @@ mod tests {
                 let mut expected = within(&all);
                 expected.truncate(limit);
                 let changes = memtable.within(&range, direction, limit);
-                let found = merge(within(&below).into_iter().map(Ok::<_, ()>), changes, direction, limit);
-                prop_assert_eq!(found.expect("no error"), expected);
+                let mut merge = Merge::new(changes, direction, limit);
+                for (key, value) in within(&below) {
+                    if merge.add(key, |_| Ok::<_, Infallible>(value)) == Ok(ControlFlow::Break(())) {
+                        break;
+                    }
+                }
+                prop_assert_eq!(merge.finish(), expected);
             }
             for key in b'a'..b'k' {
                 let found = memtable.get(&[key]).unwrap_or_else(|| below.get(&vec![key]).cloned());

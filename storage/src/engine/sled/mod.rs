@@ -35,7 +35,7 @@ use flusher::Flusher;
 pub use format::LOG as LOCK_FILE;
 use format::checkpoint::Checkpoints;
 use io_advice::with_advice;
-use memtable::{Memtable, merge};
+use memtable::{Memtable, Merge};
 use open::OpenedStore;
 use scratch_copy::ScratchCopy;
 use snapshot::{SledSnapshot, Snapshots};
@@ -202,7 +202,11 @@ impl Engine for SledEngine {
         }
         self.read(|blocks| {
             let changes = self.state.memtable.within(range, direction, limit);
-            merge(blocks.scan(range, direction), changes, direction, limit)
+            let mut merge = Merge::new(changes, direction, limit);
+            blocks.scan(range, direction, |key, value| {
+                merge.add(key, |key| blocks.value(key, value))
+            })?;
+            Ok(merge.finish())
         })
         .into()
     }

@@ -9,7 +9,7 @@ use super::super::snapshot::{Snapshot, SnapshotError};
 use super::super::{Direction, Engine as _, Key, KeyRange, Pairs, Value, write_size};
 use super::SledEngine;
 use super::blocks::{BlockTree, ReadError};
-use super::memtable::{Changes, Memtable, merge};
+use super::memtable::{Changes, Memtable, Merge};
 use parking_lot::{Mutex, MutexGuard};
 use std::convert::Infallible;
 use std::ops::Bound;
@@ -186,8 +186,12 @@ impl Snapshot for SledSnapshot {
             let last = last.filter(|_| !self.ended);
             let before = self.engine.state.snapshots.pass(last.as_ref())?;
             self.passed = last;
-            let pairs = pairs.into_iter().map(Ok::<_, Infallible>);
-            let Ok(found) = merge(pairs, before, Direction::Rising, usize::MAX);
+            let changes = before.into_iter().collect();
+            let mut merge = Merge::new(changes, Direction::Rising, usize::MAX);
+            for (key, value) in pairs {
+                let Ok(_) = merge.add(key, |_| Ok::<_, Infallible>(value));
+            }
+            let found = merge.finish();
             if !found.is_empty() {
                 return Ok(found);
             }

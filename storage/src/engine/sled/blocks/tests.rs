@@ -6,7 +6,7 @@ use super::block::{self, StoredValue};
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::ops::RangeBounds as _;
+use std::ops::{ControlFlow, RangeBounds as _};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -28,8 +28,14 @@ fn apply(blocks: &BlockTree, changes: &Changes) {
 }
 
 fn records(blocks: &BlockTree, range: &KeyRange, direction: Direction) -> Vec<(Key, Value)> {
-    let records = blocks.scan(range, direction);
-    records.map(|it| it.expect("read")).collect()
+    let mut found = Vec::new();
+    let visit = |key: Key, value: StoredValue<'_>| {
+        let value = blocks.value(&key, value)?;
+        found.push((key, value));
+        Ok(ControlFlow::Continue(()))
+    };
+    blocks.scan(range, direction, visit).expect("read");
+    found
 }
 
 fn all(blocks: &BlockTree) -> BTreeMap<Key, Value> {
