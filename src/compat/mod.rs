@@ -15,6 +15,7 @@ mod dialect;
 mod disconnect;
 mod drain;
 mod earlier_image;
+mod fields;
 mod gemini;
 mod job_stream;
 mod job_waiter;

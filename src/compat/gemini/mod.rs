@@ -1,7 +1,6 @@
 //! `generateContent`, `streamGenerateContent` and `countTokens` for the google-genai SDKs.
 
 mod content;
-mod fields;
 pub mod interactions;
 mod options;
 mod request;

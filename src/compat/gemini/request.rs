@@ -1,13 +1,13 @@
 //! Parses the body of `generateContent`.
 
 use super::content;
-use super::fields::Object;
 use super::options::{self, Options};
 use super::turns::{InputImage, Source};
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 use crate::compat::body::ReceivedBody;
 use crate::compat::earlier_image;
+use crate::compat::fields::Object;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
 use crate::compat::submission::Call;

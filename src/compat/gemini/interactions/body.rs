@@ -2,7 +2,7 @@
 
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
-use crate::compat::gemini::fields::{Field, Object};
+use crate::compat::fields::{Field, Object};
 use crate::compat::gemini::options;
 use crate::compat::gemini::request::{ParsedBody, no_interaction};
 use crate::compat::gemini::turns::{Content, InputImage, Source, Turn};
@@ -58,14 +58,8 @@ impl Body {
     ) -> Result<Self, Refusal> {
         let json = Json::parse(text, MAX_DEPTH)?;
         let body = Object::of("", &json)?;
-        for (name, message) in UNSUPPORTED {
-            if body.get(name)?.is_some() {
-                return Err(Refusal::field(name, message));
-            }
-        }
-        let (_, model) = body
-            .text("model")?
-            .ok_or_else(|| Refusal::missing("model", ""))?;
+        body.refuse(&UNSUPPORTED)?;
+        let (_, model) = body.required("model")?;
         let tier = models::tier_of(&settings.config.tiers, model)
             .ok_or_else(|| models::unknown(model, version, "CreateInteraction"))?;
         check_scope(caller, tier, model)?;

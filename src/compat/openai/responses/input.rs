@@ -1,5 +1,6 @@
 //! `input` and `instructions`: the prompt and the input images.
 
+use crate::compat::fields::{Field, Object};
 use crate::compat::openai::edit_body::image_url;
 use crate::compat::openai::object_ids::parse_image_call_id;
 use crate::compat::refusal::Refusal;
@@ -8,7 +9,7 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_INPUTS;
 
 pub const FIELD: &str = "input";
-pub const INSTRUCTIONS: &str = "instructions";
+const INSTRUCTIONS: &str = "instructions";
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Input {
@@ -55,67 +56,61 @@ struct Conversation {
 ///
 /// # Errors
 /// A member has the wrong type, there is no prompt, or the last turn has too many images.
-pub fn read(
-    input: Option<Json>,
-    instructions: Option<Json>,
-    previous: Option<EarlierImage>,
-) -> Result<Input, Refusal> {
+pub fn read(body: &Object<'_>, previous: Option<EarlierImage>) -> Result<Input, Refusal> {
     let mut conversation = Conversation {
         generated: previous.map(InputImage::Earlier).into_iter().collect(),
         ..Conversation::default()
     };
-    match instructions {
-        None => {}
-        Some(Json::String(text)) => conversation.instructions.push(text),
-        Some(Json::Array(items)) => conversation.read_items(INSTRUCTIONS, items)?,
-        Some(_) => return Err(Refusal::field(INSTRUCTIONS, "must be a string")),
+    if let Some(instructions) = body.get(INSTRUCTIONS)? {
+        match instructions.value {
+            Json::String(text) => conversation.instructions.push(text.clone()),
+            Json::Array(_) => conversation.read_items(&instructions)?,
+            _ => return Err(Refusal::field(INSTRUCTIONS, "must be a string")),
+        }
     }
-    match input {
-        None => return Err(Refusal::missing(FIELD, "")),
-        Some(Json::String(text)) => conversation.texts.push(text),
-        Some(Json::Array(items)) => conversation.read_items(FIELD, items)?,
-        Some(_) => return Err(Refusal::field(FIELD, "must be a string or an array")),
+    let missing = || Refusal::missing(FIELD, "");
+    let input = body.get(FIELD)?.ok_or_else(missing)?;
+    match input.value {
+        Json::String(text) => conversation.texts.push(text.clone()),
+        Json::Array(_) => conversation.read_items(&input)?,
+        _ => return Err(Refusal::field(FIELD, "must be a string or an array")),
     }
     conversation.end()
 }
 
 impl Conversation {
-    fn read_items(&mut self, list: &str, items: Vec<Json>) -> Result<(), Refusal> {
-        for (at, item) in items.into_iter().enumerate() {
-            let path = format!("{list}[{at}]");
-            let Json::Object(members) = item else {
-                return Err(Refusal::field(path, "must be an object"));
-            };
-            self.read_item(&path, Members(members))?;
+    /// Ignores items of other kinds, such as reasoning and function calls.
+    fn read_items(&mut self, list: &Field<'_>) -> Result<(), Refusal> {
+        for item in list.entries() {
+            self.read_item(&item.object()?)?;
         }
         Ok(())
     }
 
-    /// Ignores items of other kinds, such as reasoning and function calls.
-    fn read_item(&mut self, path: &str, mut item: Members) -> Result<(), Refusal> {
-        let (kind, role) = (item.text(path, "type")?, item.text(path, "role")?);
-        match (kind.as_deref(), role.as_deref()) {
+    fn read_item(&mut self, item: &Object<'_>) -> Result<(), Refusal> {
+        let text = |name| Ok::<_, Refusal>(item.text(name)?.map(|(_, text)| text));
+        match (text("type")?, text("role")?) {
             (None | Some("message"), Some("user")) => {
                 if !std::mem::replace(&mut self.is_user_turn, true) {
                     self.texts.clear();
                     self.images.clear();
                 }
-                let (texts, images) = read_content(path, item)?;
+                let (texts, images) = read_content(item)?;
                 self.texts.extend(texts);
                 self.images.extend(images);
             }
             (None | Some("message"), Some("system" | "developer")) => {
-                let (texts, _) = read_content(path, item)?;
+                let (texts, _) = read_content(item)?;
                 self.instructions.push(texts.join("\n"));
             }
             (None | Some("message"), Some("assistant")) => self.is_user_turn = false,
             (None | Some("message"), _) => {
                 let message = "must be `user`, `assistant`, `system` or `developer`";
-                return Err(Refusal::field(format!("{path}.role"), message));
+                return Err(Refusal::field(item.path_of("role"), message));
             }
             (Some("image_generation_call" | "item_reference"), _) => {
                 self.is_user_turn = false;
-                self.generated.extend(read_generated(path, item)?);
+                self.generated.extend(read_generated(item)?);
             }
             (Some(_), _) => self.is_user_turn = false,
         }
@@ -150,34 +145,29 @@ impl Conversation {
 }
 
 /// The texts and images of a message.
-fn read_content(
-    path: &str,
-    mut message: Members,
-) -> Result<(Vec<String>, Vec<InputImage>), Refusal> {
-    let path = format!("{path}.content");
-    let parts = match message.take("content") {
-        None => return Err(Refusal::missing(path, "")),
-        Some(Json::String(text)) => return Ok((vec![text], Vec::new())),
-        Some(Json::Array(parts)) => parts,
-        Some(_) => return Err(Refusal::field(path, "must be a string or an array")),
-    };
+fn read_content(message: &Object<'_>) -> Result<(Vec<String>, Vec<InputImage>), Refusal> {
+    let missing = || Refusal::missing(message.path_of("content"), "");
+    let content = message.get("content")?.ok_or_else(missing)?;
+    match content.value {
+        Json::String(text) => return Ok((vec![text.clone()], Vec::new())),
+        Json::Array(_) => {}
+        _ => return Err(Refusal::field(content.path, "must be a string or an array")),
+    }
     let (mut texts, mut images) = (Vec::new(), Vec::new());
-    for (at, part) in parts.into_iter().enumerate() {
-        let path = format!("{path}[{at}]");
-        let Json::Object(members) = part else {
-            return Err(Refusal::field(path, "must be an object"));
-        };
-        let mut part = Members(members);
-        match part.text(&path, "type")?.as_deref() {
-            Some("input_text") => texts.extend(part.text(&path, "text")?),
-            Some("input_image") => {
-                let (field, url) = image_url(&path, Json::Object(part.0))?;
+    for part in content.entries() {
+        let members = part.object()?;
+        match members.text("type")? {
+            Some((_, "input_text")) => {
+                texts.extend(members.text("text")?.map(|(_, text)| text.to_owned()));
+            }
+            Some((_, "input_image")) => {
+                let (field, url) = image_url(&part)?;
                 images.push(InputImage::Url(field, url));
             }
             _ => {
                 let message =
                     "must be `input_text` or `input_image`; images are generated from these only";
-                return Err(Refusal::field(format!("{path}.type"), message));
+                return Err(Refusal::field(members.path_of("type"), message));
             }
         }
     }
@@ -186,52 +176,17 @@ fn read_content(
 }
 
 /// The image of an output item that the caller sends back: with its data, or only its id. `None` for other items and failed ones.
-fn read_generated(path: &str, mut item: Members) -> Result<Option<InputImage>, Refusal> {
-    if let Some(url) = item.text(path, "result")? {
-        return Ok(Some(InputImage::Url(format!("{path}.result"), url)));
+fn read_generated(item: &Object<'_>) -> Result<Option<InputImage>, Refusal> {
+    if let Some((field, url)) = item.text("result")? {
+        return Ok(Some(InputImage::Url(field, url.to_owned())));
     }
-    let is_failed = item.text(path, "status")?.as_deref() == Some("failed");
-    let id = item.text(path, "id")?.filter(|_| !is_failed);
-    let image = id.map(|id| EarlierImage {
-        field: format!("{path}.id"),
-        job: parse_image_call_id(&id),
-        id,
+    if let Some((_, "failed")) = item.text("status")? {
+        return Ok(None);
+    }
+    let image = item.text("id")?.map(|(field, id)| EarlierImage {
+        field,
+        job: parse_image_call_id(id),
+        id: id.to_owned(),
     });
     Ok(image.map(InputImage::Earlier))
-}
-
-/// The members of an object.
-pub struct Members(pub Vec<(String, Json)>);
-
-impl Members {
-    /// Removes and returns a member. `null` counts as missing.
-    pub fn take(&mut self, name: &str) -> Option<Json> {
-        let at = self.0.iter().position(|(it, _)| it == name)?;
-        Some(self.0.swap_remove(at).1).filter(|it| *it != Json::Null)
-    }
-
-    /// Removes and returns a member that must be a string. The path of the body is empty.
-    ///
-    /// # Errors
-    /// It is not a string.
-    pub fn text(&mut self, path: &str, name: &str) -> Result<Option<String>, Refusal> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Json::String(text)) => Ok(Some(text)),
-            Some(_) if path.is_empty() => Err(Refusal::field(name, "must be a string")),
-            Some(_) => Err(Refusal::field(format!("{path}.{name}"), "must be a string")),
-        }
-    }
-
-    /// Removes and returns a member that must be true or false, its default.
-    ///
-    /// # Errors
-    /// It has another type.
-    pub fn flag(&mut self, name: &str) -> Result<bool, Refusal> {
-        match self.take(name) {
-            None => Ok(false),
-            Some(Json::Bool(value)) => Ok(value),
-            Some(_) => Err(Refusal::field(name, "must be true or false")),
-        }
-    }
 }
