@@ -14,7 +14,6 @@ mod deadline;
 mod dialect;
 mod disconnect;
 mod drain;
-mod earlier_image;
 mod fields;
 mod gemini;
 mod job_stream;

@@ -7,6 +7,7 @@ use super::refusal::{Kind, Refusal};
 use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::idempotency;
+use crate::application::submission::earlier_images;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::submit_generation::submit_and_watch;
 use actix_web::web::Data;
@@ -42,6 +43,24 @@ impl Call<'_> {
             Some(waiter) => Ok(waiter),
             None => self.submit_new(request).await,
         }
+    }
+
+    /// As [`Self::submit`], for a request that may continue from earlier images. `unknown` is the refusal of an earlier job that the
+    /// account does not have, with the name of its field.
+    ///
+    /// # Errors
+    /// Those of [`Self::submit`]; an earlier image is not available. The job of a repeated request is found without it.
+    pub async fn submit_continued(
+        &self,
+        request: GenerationRequest,
+        unknown: impl Fn(JobId, &str) -> Refusal,
+    ) -> Result<JobWaiter, Refusal> {
+        if let Some(waiter) = self.find_existing(&request).await? {
+            return Ok(waiter);
+        }
+        let (core, account) = (&self.state.core, self.caller.account());
+        earlier_images::check(core, account, &request.inputs, unknown).await?;
+        self.submit_new(request).await
     }
 
     /// Finds an existing job by idempotency key, or takes that of an identical earlier request.

@@ -150,7 +150,7 @@ async fn respond(
         deadline: admitted.deadline,
     };
     let idempotency_key = admitted.idempotency_key.clone();
-    let generation = request::generation_request(body, received, idempotency_key, &call).await?;
+    let generation = request::generation_request(body, received, idempotency_key)?;
     let waiter = call.submit(generation).await?;
     request_log::record_job(request, waiter.job);
     match admitted.method {

@@ -104,11 +104,12 @@ async fn submit(
         previous: body.previous,
         with_text: body.content.options.wants_text,
     };
-    let mut generation = generation_request(body.content, received, idempotency_key, call).await?;
+    let mut generation = generation_request(body.content, received, idempotency_key)?;
     if body.mode == Mode::Background {
         generation.origin = Origin::Background;
     }
-    let waiter = call.submit(generation).await?;
+    let unknown = |job: JobId, _: &str| no_interaction(&job.to_string());
+    let waiter = call.submit_continued(generation, unknown).await?;
     request_log::record_job(request, waiter.job);
     Ok(Submitted {
         view,

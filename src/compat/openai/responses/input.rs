@@ -2,7 +2,7 @@
 
 use crate::compat::fields::{Field, Object};
 use crate::compat::openai::edit_body::image_url;
-use crate::compat::openai::object_ids::parse_image_call_id;
+use crate::compat::openai::object_ids::{no_such_item, parse_image_call_id};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::json::Json;
@@ -22,19 +22,9 @@ pub struct Input {
 #[derive(Debug, PartialEq, Eq)]
 pub enum InputImage {
     /// The path of a URL, and the URL.
-    Url(String, String),
-    Earlier(EarlierImage),
-}
-
-/// An image that an earlier response contains.
-#[derive(Debug, PartialEq, Eq)]
-pub struct EarlierImage {
-    /// The path of its id.
-    pub field: String,
-    /// As the caller wrote it.
-    pub id: String,
-    /// `None` if the id has another form.
-    pub job: Option<JobId>,
+    Url((String, String)),
+    /// The path of the id of an earlier response or of its image, and the job.
+    Earlier(String, JobId),
 }
 
 #[derive(Default)]
@@ -56,9 +46,9 @@ struct Conversation {
 ///
 /// # Errors
 /// A member has the wrong type, there is no prompt, or the last turn has too many images.
-pub fn read(body: &Object<'_>, previous: Option<EarlierImage>) -> Result<Input, Refusal> {
+pub fn read(body: &Object<'_>, previous: Option<InputImage>) -> Result<Input, Refusal> {
     let mut conversation = Conversation {
-        generated: previous.map(InputImage::Earlier).into_iter().collect(),
+        generated: Vec::from_iter(previous),
         ..Conversation::default()
     };
     if let Some(instructions) = body.get(INSTRUCTIONS)? {
@@ -161,8 +151,7 @@ fn read_content(message: &Object<'_>) -> Result<(Vec<String>, Vec<InputImage>), 
                 texts.extend(members.text("text")?.map(|(_, text)| text.to_owned()));
             }
             Some((_, "input_image")) => {
-                let (field, url) = image_url(&part)?;
-                images.push(InputImage::Url(field, url));
+                images.push(InputImage::Url(image_url(&part)?));
             }
             _ => {
                 let message =
@@ -178,15 +167,14 @@ fn read_content(message: &Object<'_>) -> Result<(Vec<String>, Vec<InputImage>), 
 /// The image of an output item that the caller sends back: with its data, or only its id. `None` for other items and failed ones.
 fn read_generated(item: &Object<'_>) -> Result<Option<InputImage>, Refusal> {
     if let Some((field, url)) = item.text("result")? {
-        return Ok(Some(InputImage::Url(field, url.to_owned())));
+        return Ok(Some(InputImage::Url((field, url.to_owned()))));
     }
     if let Some((_, "failed")) = item.text("status")? {
         return Ok(None);
     }
-    let image = item.text("id")?.map(|(field, id)| EarlierImage {
-        field,
-        job: parse_image_call_id(id),
-        id: id.to_owned(),
-    });
-    Ok(image.map(InputImage::Earlier))
+    let Some((field, id)) = item.text("id")? else {
+        return Ok(None);
+    };
+    let job = parse_image_call_id(id).ok_or_else(|| no_such_item(id, &field))?;
+    Ok(Some(InputImage::Earlier(field, job)))
 }

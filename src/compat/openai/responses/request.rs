@@ -1,13 +1,14 @@
 //! The body of `POST /v1/responses`.
 
-use super::input::{self, EarlierImage, InputImage};
+use super::input::{self, InputImage};
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::compat::fields::{Field, Object};
 use crate::compat::models;
 use crate::compat::openai::edit_body::image_url;
+use crate::compat::openai::mask;
 use crate::compat::openai::metadata;
-use crate::compat::openai::object_ids::parse_response_id;
+use crate::compat::openai::object_ids::{no_such_previous, parse_response_id};
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
@@ -58,9 +59,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// A refusal of the mask, with the path of its member in this body.
+    /// A refusal that names the mask by its path in this body.
     pub fn of_mask(&self, refusal: Refusal) -> Refusal {
-        renamed(refusal, |_| format!("{}.{MASK}", self.tool))
+        match refusal.field.as_deref() {
+            Some(mask::FIELD) => renamed(refusal, |_| format!("{}.{MASK}", self.tool)),
+            _ => refusal,
+        }
     }
 }
 
@@ -83,12 +87,11 @@ pub fn read(text: &str, caller: &Payer, settings: &Settings) -> Result<Request, 
     }
     let model = model(&body, &tool, settings)?;
     let previous = body.text(PREVIOUS)?.map(|(_, id)| id.to_owned());
-    let previous_image = previous.clone().map(|id| EarlierImage {
-        field: PREVIOUS.to_owned(),
-        job: parse_response_id(&id),
-        id,
+    let previous_image = previous.as_deref().map(|id| {
+        let job = parse_response_id(id).ok_or_else(|| no_such_previous(id, PREVIOUS))?;
+        Ok::<_, Refusal>(InputImage::Earlier(PREVIOUS.to_owned(), job))
     });
-    let input = input::read(&body, previous_image)?;
+    let input = input::read(&body, previous_image.transpose()?)?;
     let metadata = metadata::read(&body)?;
     let mask = tool.get(MASK)?.map(|mask| image_url(&mask)).transpose()?;
     check_action(&tool, input.images.is_empty())?;
