@@ -10,6 +10,7 @@ mod base64;
 mod base64_body;
 mod body;
 mod body_timeouts;
+mod conversation;
 mod deadline;
 mod dialect;
 mod disconnect;

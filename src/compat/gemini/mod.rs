@@ -6,7 +6,6 @@ mod options;
 mod request;
 mod response;
 mod stream;
-mod turns;
 pub mod unknown_paths;
 
 use super::auth;

@@ -2,10 +2,10 @@
 
 use super::content;
 use super::options::{self, Options};
-use super::turns::{InputImage, Source};
 use crate::application::settings::Settings;
-use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
+use crate::application::submission::generation_request::{GenerationRequest, Shape};
 use crate::compat::body::ReceivedBody;
+use crate::compat::conversation::InputImage;
 use crate::compat::fields::Object;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
@@ -43,14 +43,9 @@ pub fn generation_request(
     mut received: ReceivedBody,
     idempotency_key: Option<String>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut inputs = Vec::with_capacity(body.images.len());
-    for InputImage { field, source } in body.images {
-        inputs.push(match source {
-            Source::Url(url) => Input::Url { url, field },
-            Source::Inline(number) => received.take(number, field)?,
-            Source::Earlier(job) => Input::Earlier { job, field },
-        });
-    }
+    let images = body.images.into_iter();
+    let inputs = images.map(|it| it.into_input(Some(&mut received)));
+    let inputs = inputs.collect::<Result<_, _>>()?;
     let Options {
         offer,
         ratio,

@@ -3,9 +3,9 @@
 use super::mask;
 use super::multipart::Form;
 use super::options::RawOptions;
-use crate::api::generation::url_fault;
 use crate::application::submission::generation_request::Input;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
+use crate::compat::conversation::{InputImage, NO_DATA_URL};
 use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::{DATA_SCHEME, ImageFields, MAX_DEPTH};
@@ -73,17 +73,17 @@ pub fn read_images(
             return Err(Refusal::field(IMAGES, message));
         }
     }
-    let mut read = |reference| resolve(image_url(&reference)?, received.as_deref_mut());
+    let mut read = |reference| image_url(&reference)?.into_input(received.as_deref_mut());
     let images = images.entries().map(&mut read).collect::<Result<_, _>>()?;
     let mask = body.get(mask::FIELD)?.map(read).transpose()?;
     Ok((images, mask))
 }
 
-/// The path of the URL in a reference to an image, and the URL.
+/// The image of a reference such as [`EXAMPLE`].
 ///
 /// # Errors
-/// There is no URL, or another kind of reference.
-pub fn image_url(reference: &Field<'_>) -> Result<(String, String), Refusal> {
+/// There is no valid URL, or another kind of reference.
+pub fn image_url(reference: &Field<'_>) -> Result<InputImage, Refusal> {
     let Json::Object(_) = reference.value else {
         let message = format!("must be an object such as {EXAMPLE}");
         return Err(Refusal::field(&reference.path, message));
@@ -92,28 +92,17 @@ pub fn image_url(reference: &Field<'_>) -> Result<(String, String), Refusal> {
     let message = "is not supported; send `image_url` with the URL or the data URL of the image";
     members.refuse(&[("file_id", message)])?;
     let (field, url) = members.required("image_url")?;
-    Ok((field, url.to_owned()))
+    image_at(field, url)
 }
 
-/// In the text of a [`ReceivedBody`], [`DATA_SCHEME`] and the number of an image replace its URL.
+/// An image at a URL. The scanner has replaced a data URL with [`DATA_SCHEME`] and the number of the image, except in a batch.
 ///
 /// # Errors
-/// The URL or the data is invalid.
-pub fn resolve(
-    (field, url): (String, String),
-    body: Option<&mut ReceivedBody>,
-) -> Result<Input, Refusal> {
-    if let Some(data) = url.strip_prefix(DATA_SCHEME) {
-        return match (body, data.parse()) {
-            (Some(body), Ok(number)) => body.take(number, field),
-            _ => {
-                let message = "must be an http:// or https:// URL; a batch takes no data URLs";
-                Err(Refusal::field(field, message))
-            }
-        };
-    }
-    match url_fault(&url) {
-        Some(message) => Err(Refusal::field(field, message)),
-        None => Ok(Input::Url { url, field }),
+/// The URL is invalid.
+pub fn image_at(field: String, url: &str) -> Result<InputImage, Refusal> {
+    match url.strip_prefix(DATA_SCHEME) {
+        Some(number) => InputImage::inline(field, number)
+            .map_err(|refusal| Refusal::field(refusal.field.unwrap_or_default(), NO_DATA_URL)),
+        None => InputImage::at_url(field, url),
     }
 }

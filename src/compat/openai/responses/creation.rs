@@ -1,20 +1,19 @@
 //! `POST /v1/responses`
 
-use super::input::InputImage;
 use super::lookup;
 use super::object::ResponseObject;
 use super::request::{self, PREVIOUS, Request};
 use super::stream;
 use crate::application::settings::Settings;
-use crate::application::submission::generation_request::{GenerationRequest, Input};
+use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::base64_body;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
+use crate::compat::conversation::InputImage;
 use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
-use crate::compat::openai::edit_body;
 use crate::compat::openai::edits::{check_headers, edit_request};
 use crate::compat::openai::object_ids::{
     image_call_id, no_such_item, no_such_previous, response_id,
@@ -28,6 +27,7 @@ use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
+use std::mem;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Origin, ResultImage};
 use tokio::time::Instant;
@@ -52,11 +52,11 @@ pub async fn create(
     let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
-    let read = request::read(&body.text, &caller, &state.settings)?;
+    let mut read = request::read(&body.text, &caller, &state.settings)?;
     if !read.options.stream {
         call.deadline = deadline::before_read_timeout(&request, deadline);
     }
-    let generation = generation_request(&read, body, idempotency_key, &state.settings)?;
+    let generation = generation_request(&mut read, body, idempotency_key, &state.settings)?;
     let content = Some(generation.fingerprint());
     let outcome = respond(&call, &request, read, generation).await;
     Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
@@ -78,21 +78,15 @@ async fn receive(
 }
 
 fn generation_request(
-    request: &Request,
+    request: &mut Request,
     mut body: ReceivedBody,
     idempotency_key: Option<String>,
     settings: &Settings,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut resolve = |url: &(String, String)| edit_body::resolve(url.clone(), Some(&mut body));
-    let images = request.images.iter().map(|image| match image {
-        InputImage::Url(url) => resolve(url),
-        InputImage::Earlier(field, job) => Ok(Input::Earlier {
-            job: *job,
-            field: field.clone(),
-        }),
-    });
+    let mut input = |image: InputImage| image.into_input(Some(&mut body));
+    let images = mem::take(&mut request.images).into_iter().map(&mut input);
     let images = images.collect::<Result<Vec<_>, _>>()?;
-    let mask = request.mask.as_ref().map(resolve).transpose()?;
+    let mask = request.mask.take().map(input).transpose()?;
     let inputs = (images, mask);
     let generation = edit_request(&request.options, inputs, idempotency_key, settings)
         .map_err(|refusal| request.of_mask(refusal))?;

@@ -1,8 +1,9 @@
 //! The body of `POST /v1/responses`.
 
-use super::input::{self, InputImage};
+use super::input;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
+use crate::compat::conversation::{InputImage, Source};
 use crate::compat::fields::{Field, Object};
 use crate::compat::models;
 use crate::compat::openai::edit_body::image_url;
@@ -49,8 +50,7 @@ pub struct Request {
     /// The model that the caller named.
     pub model: String,
     pub images: Vec<InputImage>,
-    /// The path of the URL of the mask, and the URL.
-    pub mask: Option<(String, String)>,
+    pub mask: Option<InputImage>,
     pub metadata: Option<Json>,
     /// As the caller wrote it.
     pub previous: Option<String>,
@@ -89,9 +89,13 @@ pub fn read(text: &str, caller: &Payer, settings: &Settings) -> Result<Request, 
     let previous = body.text(PREVIOUS)?.map(|(_, id)| id.to_owned());
     let previous_image = previous.as_deref().map(|id| {
         let job = parse_response_id(id).ok_or_else(|| no_such_previous(id, PREVIOUS))?;
-        Ok::<_, Refusal>(InputImage::Earlier(PREVIOUS.to_owned(), job))
+        Ok::<_, Refusal>(InputImage {
+            field: PREVIOUS.to_owned(),
+            source: Source::Earlier(job),
+        })
     });
-    let input = input::read(&body, previous_image.transpose()?)?;
+    let max_prompt_chars = settings.config.jobs.max_prompt_chars;
+    let input = input::read(&body, previous_image.transpose()?, max_prompt_chars)?;
     let metadata = metadata::read(&body)?;
     let mask = tool.get(MASK)?.map(|mask| image_url(&mask)).transpose()?;
     check_action(&tool, input.images.is_empty())?;
