@@ -8,6 +8,7 @@ use super::refusal::Refusal;
 use actix_web::body::BoxBody;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -18,7 +19,9 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The events of an API.
 pub trait StreamFormat: 'static {
     /// Clients ignore it.
-    fn keep_alive(&self) -> &'static str;
+    fn keep_alive(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
 
     /// The events that precede the first keep-alive, or the outcome if that is earlier.
     fn first_events(&self) -> String {
@@ -37,6 +40,11 @@ pub trait StreamFormat: 'static {
 
     /// The event of an error after the first keep-alive.
     fn error_event(&self, refusal: &Refusal) -> String;
+}
+
+/// A server-sent event.
+pub fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
 }
 
 /// The body of the response. It waits for the job, but not longer than one keep-alive interval.

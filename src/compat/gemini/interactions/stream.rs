@@ -1,8 +1,8 @@
 //! Interactions with `stream`: server-sent events, as the SDKs read them. The image is one event.
 
 use super::view::{Shape, View, error_of, failure, image_content, status};
-use crate::compat::base64_body::{Part, StoredImage};
-use crate::compat::gemini::response::{TEXT, with_image};
+use crate::compat::base64_body::{self, Part, StoredImage};
+use crate::compat::gemini::response::TEXT;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
@@ -54,10 +54,6 @@ const OF_OUTPUTS: Names = Names {
 };
 
 impl StreamFormat for Events {
-    fn keep_alive(&self) -> &'static str {
-        ": keep-alive\n\n"
-    }
-
     async fn events(
         &self,
         waiter: &mut JobWaiter,
@@ -123,12 +119,9 @@ impl Events {
         if !(is_step && self.0.with_text) {
             parts.push(event(names.content_start, start(index, "image")));
         }
-        let mut delta = json!({"index": index, "delta": image_content(&stored.key)});
-        delta["event_type"] = names.content_delta.into();
-        let head = format!("event: {}\ndata: ", names.content_delta);
-        parts.push(Part::Text(head));
-        parts.extend(with_image(&delta, image));
-        parts.push(Part::Text("\n\n".into()));
+        let delta = json!({"index": index, "delta": image_content(&stored.key)});
+        let delta = text_of(names.content_delta, delta);
+        parts.extend(base64_body::parts(&delta, [image]));
         parts.push(stop(index));
     }
 }
@@ -139,5 +132,5 @@ fn event(name: &str, data: Value) -> Part {
 
 fn text_of(name: &str, mut data: Value) -> String {
     data["event_type"] = name.into();
-    format!("event: {name}\ndata: {data}\n\n")
+    job_stream::event(name, &data)
 }
