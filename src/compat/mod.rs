@@ -34,6 +34,7 @@ mod usage;
 
 pub use dialect::Dialect;
 pub use openai::object_ids::parse_batch_id as parse_openai_batch_id;
+pub use refusal::Refusal;
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;
 pub use stray_sdk::error as error_for_stray_sdk;

@@ -4,6 +4,7 @@ use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
 use crate::inputs;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
+use actix_web::{HttpResponse, ResponseError};
 use tintype_storage::domain::json::JsonFault;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::StoreError;
@@ -55,7 +56,11 @@ pub enum Kind {
     Internal,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the handlers return. The outermost middleware renders a refusal in the dialect of the path.
+pub type CompatResult = Result<HttpResponse, Refusal>;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Refusal {
     pub kind: Kind,
     /// One sentence: what is wrong and what to do.
@@ -101,6 +106,14 @@ impl Refusal {
     /// An invalid request without an invalid field.
     pub fn body(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
+    }
+}
+
+impl ResponseError for Refusal {
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::new(self.status_code());
+        response.extensions_mut().insert(self.clone());
+        response
     }
 }
 

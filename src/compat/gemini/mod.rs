@@ -12,12 +12,11 @@ use super::auth;
 use super::base64_body;
 use super::body::{self, ImageHandling};
 use super::deadline;
-use super::dialect::Dialect;
 use super::drain::drain_if_refused;
 use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
-use super::refusal::Refusal;
+use super::refusal::{CompatResult, Refusal};
 use super::response_head::response_head;
 use super::scanner::ImageFields;
 use super::submission::{self, Call};
@@ -68,16 +67,11 @@ pub async fn call(
     mut payload: web::Payload,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
+) -> CompatResult {
     let (version, rest) = path.into_inner();
-    let outcome = async {
-        let admitted = admit(&request, &version, &rest, &state).await;
-        let admitted = drain_if_refused(&mut payload, admitted).await?;
-        respond(&admitted, &request, payload, &state).await
-    };
-    outcome
-        .await
-        .unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
+    let admitted = admit(&request, &version, &rest, &state).await;
+    let admitted = drain_if_refused(&mut payload, admitted).await?;
+    respond(&admitted, &request, payload, &state).await
 }
 
 /// All checks before the body is read.

@@ -4,7 +4,6 @@ use super::edit_body::{self, EditImages};
 use super::mask;
 use super::multipart::{self, Form};
 use super::options::Options;
-use super::refusal::OpenAiResult;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
@@ -16,7 +15,7 @@ use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::preflight;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
@@ -28,7 +27,7 @@ pub async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let deadline = deadline::of_request(&request, &state.settings);
     let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
@@ -51,7 +50,7 @@ pub async fn create(
         call.deadline = deadline::before_read_timeout(&request, deadline);
     }
     let outcome = respond(&call, &request, edit).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    calls.record_if_refused(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the form and the idempotency key.

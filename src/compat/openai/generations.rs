@@ -1,7 +1,6 @@
 //! `POST /v1/images/generations`: images from a prompt.
 
 use super::options::{Options, RawOptions};
-use super::refusal::OpenAiResult;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
@@ -12,7 +11,7 @@ use crate::application::submission::submit_generation::check_images;
 use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::job_waiter::JobWaiter;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
@@ -25,7 +24,7 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let deadline = deadline::of_request(&request, &state.settings);
     let caller = auth::authenticate(&request, &state.accounts).await?;
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
@@ -46,7 +45,7 @@ pub async fn create(
         },
     };
     let outcome = respond(&call, &request, options, idempotency_key.as_deref()).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    calls.record_if_refused(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the body and the idempotency key.

@@ -15,7 +15,6 @@ mod multipart;
 mod object_calls;
 pub(super) mod object_ids;
 mod options;
-mod refusal;
 mod response;
 pub mod responses;
 mod sdk_attempt;

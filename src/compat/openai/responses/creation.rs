@@ -18,9 +18,8 @@ use crate::compat::openai::edits::{check_headers, edit_request};
 use crate::compat::openai::object_ids::{
     image_call_id, no_such_item, no_such_previous, response_id,
 };
-use crate::compat::openai::refusal::OpenAiResult;
 use crate::compat::openai::sdk_attempt;
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
@@ -36,7 +35,7 @@ pub async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let deadline = deadline::of_request(&request, &state.settings);
     let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
@@ -59,7 +58,7 @@ pub async fn create(
     let generation = generation_request(&mut read, body, idempotency_key, &state.settings)?;
     let content = Some(generation.fingerprint());
     let outcome = respond(&call, &request, read, generation).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    calls.record_if_refused(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the body and the idempotency key.
