@@ -29,7 +29,7 @@ pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusa
 /// A call whose caller waits for its images, or for the acceptance of its jobs in the background.
 pub struct Call<'a> {
     pub state: &'a Data<CompatState>,
-    pub caller: &'a Payer,
+    pub caller: Payer,
     /// The attempt of an SDK that numbers them.
     pub attempt: Option<u32>,
     pub deadline: Instant,
@@ -79,7 +79,7 @@ impl Call<'_> {
             let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
-        let Some(identity) = request_identity(self.caller, request) else {
+        let Some(identity) = request_identity(&self.caller, request) else {
             return Ok(None);
         };
         let recent_calls = &state.recent_calls;
@@ -120,7 +120,7 @@ impl Call<'_> {
     /// # Errors
     /// The request is refused, or an input image is not available.
     pub async fn submit_new(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
-        let identity = request_identity(self.caller, &request);
+        let identity = request_identity(&self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let (attempt, on_drop) = (self.attempt, on_drop_of(&request));
         let refusal = RefusalOnDrop {
@@ -134,7 +134,7 @@ impl Call<'_> {
             waiter.with_identity(identity, attempt)
         };
         let generations = &self.state.generations;
-        Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
+        Ok(submit_and_watch(generations, &self.caller, request, self.deadline, watch).await?)
     }
 }
 

@@ -71,7 +71,7 @@ pub async fn call(
     let (version, rest) = path.into_inner();
     let admitted = admit(&request, &version, &rest, &state).await;
     let admitted = drain_if_refused(&mut payload, admitted).await?;
-    respond(&admitted, &request, payload, &state).await
+    respond(admitted, &request, payload, &state).await
 }
 
 /// All checks before the body is read.
@@ -109,7 +109,7 @@ async fn admit(
 }
 
 async fn respond(
-    admitted: &AdmittedCall,
+    admitted: AdmittedCall,
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
@@ -130,7 +130,7 @@ async fn respond(
         return Ok(count_tokens(prompt));
     }
     let context = ResponseContext {
-        model: admitted.model.clone(),
+        model: admitted.model,
         tier: admitted.tier,
         resolution: body.options.offer.resolution(),
         prompt,
@@ -138,12 +138,11 @@ async fn respond(
     };
     let call = Call {
         state,
-        caller: &admitted.caller,
+        caller: admitted.caller,
         attempt: None,
         deadline: admitted.deadline,
     };
-    let idempotency_key = admitted.idempotency_key.clone();
-    let generation = request::generation_request(body, received, idempotency_key)?;
+    let generation = request::generation_request(body, received, admitted.idempotency_key)?;
     let waiter = call.submit(generation).await?;
     request_log::record_job(request, waiter.job);
     match admitted.method {

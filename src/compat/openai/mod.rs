@@ -17,7 +17,7 @@ pub(super) mod object_ids;
 mod options;
 mod response;
 pub mod responses;
-mod sdk_attempt;
+mod sdk_call;
 mod size;
 mod stream;
 pub mod unknown_paths;

@@ -60,7 +60,7 @@ async fn create(
     let (caller, idempotency_key) = drain_if_refused(&mut payload, admitted).await?;
     let call = Call {
         state: &state,
-        caller: &caller,
+        caller,
         // The SDKs do not number their attempts.
         attempt: None,
         deadline,
@@ -92,7 +92,7 @@ async fn submit(
     let received =
         compat_body::receive(request, payload, state, account, images, call.deadline).await?;
     load_shedding::check(&state.generations, account).await?;
-    let body = Body::parse(&received.text, version, call.caller, &state.settings)?;
+    let body = Body::parse(&received.text, version, &call.caller, &state.settings)?;
     let view = View {
         state: state.clone(),
         shape: Shape::of(request),

@@ -15,7 +15,7 @@ use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::openai::object_calls::creation_response;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
-use crate::compat::openai::sdk_attempt;
+use crate::compat::openai::sdk_call;
 use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::inputs::Reservation;
@@ -49,7 +49,7 @@ pub async fn create(
         caller,
         batch_body,
         key,
-        is_first_attempt: sdk_attempt::number_of(&request) == 0,
+        is_first_attempt: sdk_call::attempt_of(&request) == 0,
     };
     // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch, or
     // has noted its refusal.

@@ -7,7 +7,7 @@ mod upload;
 use super::batches::result_lines;
 use super::object_calls::{authenticate, creation_response};
 use super::object_ids::{WireFileId, no_such_file};
-use super::sdk_attempt;
+use super::sdk_call;
 use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::blocking::blocking;
 use crate::application::caller::payer::Payer;
@@ -56,7 +56,7 @@ async fn create(
 ) -> CompatResult {
     let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
+    let (key, attempt) = (caller.key.id, sdk_call::attempt_of(&request));
     let upload = receive(&request, payload, &state, &caller).await;
     let calls = &state.recent_uploads;
     let upload = calls.record_if_refused(attempt, (key, None), upload, state.core.now())?;

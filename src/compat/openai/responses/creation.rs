@@ -7,18 +7,15 @@ use super::stream;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
-use crate::compat::auth;
 use crate::compat::base64_body;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
 use crate::compat::conversation::InputImage;
-use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::openai::edits::{check_headers, edit_request};
 use crate::compat::openai::object_ids::{
     image_call_id, no_such_item, no_such_previous, response_id,
 };
-use crate::compat::openai::sdk_attempt;
 use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::scanner::ImageFields;
@@ -36,29 +33,16 @@ pub async fn create(
     mut payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> CompatResult {
-    let deadline = deadline::of_request(&request, &state.settings);
-    let caller = auth::authenticate(&request, &state.accounts).await;
-    let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
-    let (calls, core) = (&state.recent_calls, &state.core);
-    let mut call = Call {
-        state: &state,
-        caller: &caller,
-        attempt: Some(attempt),
-        deadline,
-    };
+    let call = Call::of_sdk(&request, &state).await;
+    let mut call = drain_if_refused(&mut payload, call).await?;
     let received = receive(&call, &request, payload).await;
-    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
-    let (body, idempotency_key) = received?;
-    // Not noted: a retry of an invalid request is refused too.
-    let mut read = request::read(&body.text, &caller, &state.settings)?;
-    if !read.options.stream {
-        call.deadline = deadline::before_read_timeout(&request, deadline);
-    }
+    let (body, idempotency_key) = call.recorded(None, received)?;
+    let mut read = request::read(&body.text, &call.caller, &state.settings)?;
+    call.heed_read_timeout(&request, read.options.stream);
     let generation = generation_request(&mut read, body, idempotency_key, &state.settings)?;
-    let content = Some(generation.fingerprint());
+    let content = generation.fingerprint();
     let outcome = respond(&call, &request, read, generation).await;
-    calls.record_if_refused(attempt, (key, content), outcome, core.now())
+    call.recorded(Some(content), outcome)
 }
 
 /// Returns the body and the idempotency key.
