@@ -13,6 +13,7 @@ use super::base64_body;
 use super::body::{self, ImageHandling};
 use super::deadline;
 use super::drain::drain_if_refused;
+use super::job_stream;
 use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
@@ -29,6 +30,7 @@ use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use response::ResponseContext;
 use serde_json::json;
+use stream::Chunks;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
@@ -146,7 +148,10 @@ async fn respond(
     let waiter = call.submit(generation).await?;
     request_log::record_job(request, waiter.job);
     match admitted.method {
-        Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,
+        Method::Stream => {
+            let chunks = Chunks::of(request, context);
+            job_stream::respond(chunks, waiter, admitted.deadline).await
+        }
         _ => respond_unary(context, waiter, admitted.deadline).await,
     }
 }

@@ -6,12 +6,13 @@ use super::multipart::{self, Form};
 use super::options::Options;
 use super::response;
 use super::sdk_call;
-use super::stream::{self, Completed, Events};
+use super::stream::{Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::job_stream;
 use crate::compat::preflight;
 use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
@@ -146,7 +147,7 @@ async fn respond(
             options,
             inputs,
         };
-        return stream::respond(events, waiter, deadline).await;
+        return job_stream::respond(events, waiter, deadline).await;
     }
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }

@@ -2,11 +2,12 @@
 
 use super::options::{Options, RawOptions};
 use super::response;
-use super::stream::{self, Completed, Events};
+use super::stream::{Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::check_images;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::JobWaiter;
 use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
@@ -65,7 +66,7 @@ async fn respond(
             options,
             inputs: 0,
         };
-        return stream::respond(events, waiter, call.deadline).await;
+        return job_stream::respond(events, waiter, call.deadline).await;
     }
     response::wait_and_respond(waiters, &options, 0, call.deadline, &state.core).await
 }

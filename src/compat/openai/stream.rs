@@ -8,14 +8,11 @@ use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::response_head::response_head;
 use crate::compat::state::CompatState;
 use crate::compat::usage;
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 use tintype_storage::domain::job::ResultImage;
-use tokio::time::Instant;
 
 /// The type of the event with the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,19 +37,6 @@ pub struct Events {
     pub options: Options,
     /// The number of input images.
     pub inputs: usize,
-}
-
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    events: Events,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let body = job_stream::body(events, waiter, deadline).await?;
-    Ok(response.body(body))
 }
 
 impl StreamFormat for Events {

@@ -5,6 +5,7 @@ mod stream;
 mod view;
 
 use self::body::{Body, Mode};
+use self::stream::Events;
 use self::view::{Shape, View};
 use super::request::{generation_request, no_interaction};
 use super::unknown_paths;
@@ -18,6 +19,7 @@ use crate::compat::base64_body;
 use crate::compat::body::{self as compat_body, ImageHandling};
 use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::preflight;
 use crate::compat::refusal::{CompatResult, Refusal};
@@ -130,7 +132,7 @@ impl Submitted {
         } = self;
         let mut response = response_head(waiter.replayed);
         let parts = match mode {
-            Mode::Stream => return stream::respond(view, waiter, deadline).await,
+            Mode::Stream => return job_stream::respond(Events(view), waiter, deadline).await,
             Mode::Background => {
                 let job = view.job(&waiter).await?;
                 view.started(&job)

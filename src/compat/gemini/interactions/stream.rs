@@ -6,28 +6,12 @@ use crate::compat::gemini::response::TEXT;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
-use crate::compat::response_head::response_head;
-use actix_web::HttpResponse;
 use serde_json::{Value, json};
 use tintype_storage::domain::job::ResultImage;
-use tokio::time::Instant;
 
 const END: &str = "event: done\ndata: [DONE]\n\n";
 
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    view: View,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let body = job_stream::body(Events(view), waiter, deadline).await?;
-    Ok(response.body(body))
-}
-
-struct Events(View);
+pub struct Events(pub View);
 
 /// The names of the events.
 struct Names {

@@ -3,7 +3,7 @@
 use super::lookup;
 use super::object::ResponseObject;
 use super::request::{self, PREVIOUS, Request};
-use super::stream;
+use super::stream::Events;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
@@ -11,6 +11,7 @@ use crate::compat::base64_body;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
 use crate::compat::conversation::InputImage;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::openai::edits::{check_headers, edit_request};
 use crate::compat::openai::object_ids::{
@@ -117,7 +118,8 @@ async fn respond(
     let object = ResponseObject::of_job(state, job.ok_or_else(gone)?).await;
     let object = object.of_request(model, previous, &options);
     if options.stream {
-        return stream::respond(state.clone(), object, waiter, call.deadline).await;
+        let state = state.clone();
+        return job_stream::respond(Events { state, object }, waiter, call.deadline).await;
     }
     let parts = match image {
         Some(image) => {

@@ -7,34 +7,16 @@ use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::openai::object_ids::image_call_id;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::response_head::response_head;
 use crate::compat::state::CompatState;
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 /// The number of the first event after those that precede the outcome.
 const OUTCOME: u32 = 5;
 
-struct Events {
-    state: Data<CompatState>,
-    object: ResponseObject,
-}
-
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    state: Data<CompatState>,
-    object: ResponseObject,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let events = Events { state, object };
-    let body = job_stream::body(events, waiter, deadline).await?;
-    Ok(response.body(body))
+pub struct Events {
+    pub state: Data<CompatState>,
+    pub object: ResponseObject,
 }
 
 impl StreamFormat for Events {
