@@ -51,7 +51,7 @@ pub async fn open(
 ///
 /// # Errors
 /// The image was deleted.
-pub async fn check_stored(state: &CompatState, job: &Job) -> Result<(), Refusal> {
+async fn check_stored(state: &CompatState, job: &Job) -> Result<(), Refusal> {
     match state
         .core
         .store
@@ -63,7 +63,7 @@ pub async fn check_stored(state: &CompatState, job: &Job) -> Result<(), Refusal>
     }
 }
 
-pub fn read_fault(error: ObjectError) -> Refusal {
+fn read_fault(error: ObjectError) -> Refusal {
     match error {
         ObjectError::NotFound { .. } => deleted(),
         error => image_fault(error).into(),

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt as _};
 use std::mem;
+use std::sync::LazyLock;
 use tintype_imaging::{HeaderReader, ImageKind};
+use uuid::Uuid;
 
 /// A piece of a body. An error aborts the response.
 pub type Piece = Result<Bytes, object_store::Error>;
@@ -57,6 +59,23 @@ fn has_alpha(first: &[u8]) -> bool {
         let mut header = HeaderReader::new(kind);
         header.push(first).is_ok() && header.has_alpha()
     })
+}
+
+/// Stands for the base64 text of an image in a JSON body. Random, so that no text of a caller contains it.
+pub fn place() -> &'static str {
+    static PLACE: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
+    &PLACE
+}
+
+/// The parts of a text, with the images in the order of their [`place`]s.
+pub fn parts(text: &str, images: impl IntoIterator<Item = StoredImage>) -> Vec<Part> {
+    let mut images = images.into_iter();
+    let mut parts = Vec::new();
+    for piece in text.split(place()) {
+        parts.push(Part::Text(piece.to_owned()));
+        parts.extend(images.next().map(|image| Part::Image(Box::new(image))));
+    }
+    parts
 }
 
 pub enum Part {
@@ -144,6 +163,21 @@ mod tests {
                 assert_eq!(text.concat(), STANDARD.encode(&bytes).as_bytes());
             }
         }
+    }
+
+    #[tokio::test]
+    async fn each_image_is_in_its_place() {
+        let image = |bytes: &'static [u8]| StoredImage {
+            bytes: bytes.len() as u64,
+            first: Some(Ok(Bytes::from_static(bytes))),
+            rest: stream::empty().boxed(),
+            has_alpha: false,
+        };
+        let text = format!("a {} b {} c", place(), place());
+        let parts = parts(&text, [image(b"one"), image(b"two")]);
+        let sent: Vec<Bytes> = pieces(parts).map(Result::unwrap).collect().await;
+        let (one, two) = (STANDARD.encode("one"), STANDARD.encode("two"));
+        assert_eq!(sent.concat(), format!("a {one} b {two} c").as_bytes());
     }
 
     #[tokio::test]

@@ -4,10 +4,12 @@
 
 use super::base64_body::{self, Part, Piece};
 use super::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
-use super::refusal::Refusal;
+use super::refusal::{CompatResult, Refusal};
+use super::response_head::response_head;
 use actix_web::body::BoxBody;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -17,8 +19,14 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The events of an API.
 pub trait StreamFormat: 'static {
+    fn media_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+
     /// Clients ignore it.
-    fn keep_alive(&self) -> &'static str;
+    fn keep_alive(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
 
     /// The events that precede the first keep-alive, or the outcome if that is earlier.
     fn first_events(&self) -> String {
@@ -39,11 +47,26 @@ pub trait StreamFormat: 'static {
     fn error_event(&self, refusal: &Refusal) -> String;
 }
 
-/// The body of the response. It waits for the job, but not longer than one keep-alive interval.
+/// A server-sent event.
+pub fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// Waits for the job, but not longer than one keep-alive interval, and responds with a stream.
 ///
 /// # Errors
 /// The job fails before anything has been sent.
-pub async fn body(
+pub async fn respond(
+    format: impl StreamFormat,
+    waiter: JobWaiter,
+    deadline: Instant,
+) -> CompatResult {
+    let mut response = response_head(waiter.replayed);
+    response.content_type(format.media_type());
+    Ok(response.body(body(format, waiter, deadline).await?))
+}
+
+async fn body(
     format: impl StreamFormat,
     mut waiter: JobWaiter,
     deadline: Instant,

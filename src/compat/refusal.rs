@@ -4,6 +4,7 @@ use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
 use crate::inputs;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
+use actix_web::{HttpResponse, ResponseError};
 use tintype_storage::domain::json::JsonFault;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::StoreError;
@@ -55,7 +56,11 @@ pub enum Kind {
     Internal,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the handlers return. The outermost middleware renders a refusal in the dialect of the path.
+pub type CompatResult = Result<HttpResponse, Refusal>;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Refusal {
     pub kind: Kind,
     /// One sentence: what is wrong and what to do.
@@ -104,6 +109,14 @@ impl Refusal {
     }
 }
 
+impl ResponseError for Refusal {
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::new(self.status_code());
+        response.extensions_mut().insert(self.clone());
+        response
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let kind = match error.kind {
@@ -113,7 +126,8 @@ impl From<Error> for Refusal {
             | ErrorKind::AccountLimitReached => Kind::NoFunds,
             ErrorKind::AddressNotAllowed => Kind::WrongAddress,
             ErrorKind::ModelNotAllowed | ErrorKind::Forbidden => Kind::NotAllowed,
-            ErrorKind::NotFound | ErrorKind::Gone => Kind::NotFound,
+            ErrorKind::NotFound => Kind::NotFound,
+            ErrorKind::Gone => Kind::NoSuchObject,
             ErrorKind::Conflict | ErrorKind::Invalid => Kind::Invalid,
             ErrorKind::IdempotencyKeyReused => Kind::KeyReused,
             ErrorKind::RateLimited => Kind::TooMany,

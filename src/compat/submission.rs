@@ -7,6 +7,7 @@ use super::refusal::{Kind, Refusal};
 use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::idempotency;
+use crate::application::submission::earlier_images;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::submit_generation::submit_and_watch;
 use actix_web::web::Data;
@@ -28,7 +29,7 @@ pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusa
 /// A call whose caller waits for its images, or for the acceptance of its jobs in the background.
 pub struct Call<'a> {
     pub state: &'a Data<CompatState>,
-    pub caller: &'a Payer,
+    pub caller: Payer,
     /// The attempt of an SDK that numbers them.
     pub attempt: Option<u32>,
     pub deadline: Instant,
@@ -42,6 +43,24 @@ impl Call<'_> {
             Some(waiter) => Ok(waiter),
             None => self.submit_new(request).await,
         }
+    }
+
+    /// As [`Self::submit`], for a request that may continue from earlier images. `unknown` is the refusal of an earlier job that the
+    /// account does not have, with the name of its field.
+    ///
+    /// # Errors
+    /// Those of [`Self::submit`]; an earlier image is not available. The job of a repeated request is found without it.
+    pub async fn submit_continued(
+        &self,
+        request: GenerationRequest,
+        unknown: impl Fn(JobId, &str) -> Refusal,
+    ) -> Result<JobWaiter, Refusal> {
+        if let Some(waiter) = self.find_existing(&request).await? {
+            return Ok(waiter);
+        }
+        let (core, account) = (&self.state.core, self.caller.account());
+        earlier_images::check(core, account, &request.inputs, unknown).await?;
+        self.submit_new(request).await
     }
 
     /// Finds an existing job by idempotency key, or takes that of an identical earlier request.
@@ -60,7 +79,7 @@ impl Call<'_> {
             let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
-        let Some(identity) = request_identity(self.caller, request) else {
+        let Some(identity) = request_identity(&self.caller, request) else {
             return Ok(None);
         };
         let recent_calls = &state.recent_calls;
@@ -101,7 +120,7 @@ impl Call<'_> {
     /// # Errors
     /// The request is refused, or an input image is not available.
     pub async fn submit_new(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
-        let identity = request_identity(self.caller, &request);
+        let identity = request_identity(&self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let (attempt, on_drop) = (self.attempt, on_drop_of(&request));
         let refusal = RefusalOnDrop {
@@ -115,7 +134,7 @@ impl Call<'_> {
             waiter.with_identity(identity, attempt)
         };
         let generations = &self.state.generations;
-        Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
+        Ok(submit_and_watch(generations, &self.caller, request, self.deadline, watch).await?)
     }
 }
 

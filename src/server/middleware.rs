@@ -3,7 +3,7 @@
 use super::database_outage;
 use crate::application::core::Core;
 use crate::application::error;
-use crate::compat::{self, Dialect};
+use crate::compat::{self, Dialect, Refusal};
 use crate::observability::metrics::WorkerMetrics;
 use crate::observability::request_log;
 use crate::web::auth::rate_headers;
@@ -108,6 +108,10 @@ async fn handle<B: MessageBody + 'static>(
             }
         };
         response = response.into_response(rendered);
+    }
+    let refusal = response.response_mut().extensions_mut().remove::<Refusal>();
+    if let (Some(refusal), Some(dialect)) = (refusal, dialect) {
+        response = response.into_response(dialect.response(&refusal));
     }
     if let Some(unread) = unread {
         let (request, sent) = response.into_parts();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs every program of docs/sdk.md unchanged against a running server (see served.py), and calls with each way to send a key.
+"""Runs every program of docs/gemini.md and docs/openai.md unchanged against a running server (see served.py), and calls with each way of
+docs/sdk.md to send a key.
 
 JavaScript finds its packages beside the directory that is named; each program runs in one of its own and must leave an image, or
 an answer that holds one.
@@ -16,7 +17,8 @@ import sys
 import tempfile
 import uuid
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdk.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PAGES = ["sdk.md", "gemini.md", "openai.md"]
 PNG = b"\x89PNG"
 START = {".jpg": b"\xff\xd8\xff"}
 COMMANDS = {"python": [sys.executable, "program.py"], "js": ["node", "program.mjs"], "sh": ["bash", "-eu", "program.sh"]}
@@ -120,17 +122,19 @@ def sends_key(language: str, text: str, packages: str) -> bool:
 
 
 passed, failed = 0, 0
-blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-for number, (language, text) in enumerate(blocks):
-    if "export TINTYPE_KEY" in text:
-        continue
-    if run(language, text, sys.argv[1]):
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED program {number + 1} of docs/sdk.md, in {language}")
+texts = {page: (DOCS / page).read_text(encoding="utf-8") for page in PAGES}
+for page, content in texts.items():
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", content, re.DOTALL | re.MULTILINE)
+    for number, (language, text) in enumerate(blocks):
+        if "export TINTYPE_KEY" in text:
+            continue
+        if run(language, text, sys.argv[1]):
+            passed += 1
+        else:
+            failed += 1
+            print(f"FAILED program {number + 1} of docs/{page}, in {language}")
 for sdk, program in KEYED.items():
-    row = re.search(rf"^\| {sdk} \| `([^`]+)`", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    row = re.search(rf"^\| {sdk} \| `([^`]+)`", texts["sdk.md"], re.MULTILINE)
     if row and sends_key("python" if "Python" in sdk else "js", program.replace("ROW", row[1]), sys.argv[1]):
         passed += 1
     else:

@@ -6,7 +6,7 @@ use crate::support::http::Request;
 use crate::support::poll::until_some;
 use crate::support::raw::Wire;
 use crate::support::sample_images::tiny_png;
-use crate::support::{Behaviour, Customer, OneNode, Options, Server, merge, until};
+use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox_with, merge, until};
 use serde_json::{Value, json};
 
 const INVALID: &str = "invalid_request_error";
@@ -186,6 +186,20 @@ fn a_response_is_found_by_its_account_only() {
         let answer = cancel.bearer(&other.key).send();
         answer.assert_openai_error(404, INVALID, None);
     }
+}
+
+#[test]
+fn metadata_with_names_of_the_response_stays_metadata() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let metadata = json!({"output": null});
+    let body = fox_with(json!({"metadata": metadata}));
+    let job = server.generation(&customer, "/text-generations", &body);
+    let job = job.expect(202).job_id();
+    let response = json!({"id": format!("resp_{job}")});
+    let response = once(&server, &customer, &response, "completed");
+    assert_eq!(response["metadata"], metadata);
+    image_of(&response);
 }
 
 #[test]

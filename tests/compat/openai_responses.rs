@@ -417,6 +417,26 @@ fn a_retry_gets_the_image_of_the_first_attempt() {
 }
 
 #[test]
+fn a_repeated_key_gets_its_response_though_the_previous_image_was_deleted() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let first = respond(&server, &customer, &fox(json!({}))).expect(200);
+    let previous = first.json()["id"].as_str().unwrap().to_owned();
+    let hat = || {
+        let body = fox(json!({"previous_response_id": previous}));
+        respond(&server, &customer, &body).idempotent("hat")
+    };
+    let response = hat().expect(200).json();
+    let image = format!("/jobs/{}/image", previous.replace("resp_", ""));
+    server.native(&customer, "DELETE", &image).expect(204);
+    let again = hat().expect(200);
+    assert!(is_replay(&again));
+    assert_eq!(again.json(), response);
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
+}
+
+#[test]
 fn an_idempotency_key_belongs_to_one_request() {
     let server = Server::start();
     let customer = server.customer("1.00");

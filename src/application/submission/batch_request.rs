@@ -46,7 +46,7 @@ impl BatchEntry {
     pub fn new(custom_id: Option<String>, mut request: GenerationRequest) -> Self {
         let url = |input| match input {
             Input::Url { url, .. } => Some(url),
-            Input::Stored(_) => None,
+            Input::Stored(_) | Input::Earlier { .. } => None,
         };
         Self {
             custom_id,

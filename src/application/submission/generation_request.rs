@@ -7,6 +7,7 @@ use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::json::Json;
@@ -49,6 +50,20 @@ pub enum Input {
     Stored(Box<StoredUpload>),
     /// To be fetched. Errors name it as `field`.
     Url { url: String, field: String },
+    /// The image of an earlier job of the account, to be copied. Errors name it as `field`.
+    Earlier { job: JobId, field: String },
+}
+
+impl Input {
+    /// Two requests with the same image in the same form are the same request.
+    fn identity(&self) -> Vec<u8> {
+        match self {
+            Self::Stored(upload) => upload.sha256().to_vec(),
+            Self::Url { url, .. } => url.clone().into_bytes(),
+            // Not its content: the job of a repeated request is found after the image was deleted, too.
+            Self::Earlier { job, .. } => format!("job {job}").into_bytes(),
+        }
+    }
 }
 
 impl GenerationRequest {
@@ -117,18 +132,19 @@ impl GenerationRequest {
         }
         parts.add(self.offer.resolution().as_str());
         parts.add(&self.prompt);
-        parts.add(self.urls().count().to_string());
-        self.urls().for_each(|url| parts.add(url));
+        let is_url = |it: &&Input| matches!(it, Input::Url { .. });
+        let (urls, others): (Vec<_>, Vec<_>) = self.inputs.iter().partition(is_url);
+        parts.add(urls.len().to_string());
+        urls.iter().for_each(|it| parts.add(it.identity()));
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         parts.add_metadata(self.metadata.as_ref());
         self.add_options(&mut parts);
         let named = parts.finish();
-        let mut stored = self.stored_uploads().peekable();
-        if stored.peek().is_none() {
+        if others.is_empty() {
             return named;
         }
         let mut hash = Sha256::new_with_prefix(named.0);
-        stored.for_each(|it| hash.update(it.sha256()));
+        others.iter().for_each(|it| hash.update(it.identity()));
         Fingerprint(hash.finalize().into())
     }
 
@@ -145,12 +161,7 @@ impl GenerationRequest {
             Shape::OfInput | Shape::OfInputOrSquare => parts.add(""),
         }
         parts.add(&self.prompt);
-        for input in &self.inputs {
-            match input {
-                Input::Stored(upload) => parts.add(upload.sha256()),
-                Input::Url { url, .. } => parts.add(url),
-            }
-        }
+        self.inputs.iter().for_each(|it| parts.add(it.identity()));
         if self.images > 1 {
             parts.add(self.images.to_be_bytes());
         }
@@ -179,20 +190,6 @@ impl GenerationRequest {
         if let Some(background) = background {
             parts.add(format!("background {background}"));
         }
-    }
-
-    fn urls(&self) -> impl Iterator<Item = &str> {
-        self.inputs.iter().filter_map(|it| match it {
-            Input::Url { url, .. } => Some(url.as_str()),
-            Input::Stored(_) => None,
-        })
-    }
-
-    fn stored_uploads(&self) -> impl Iterator<Item = &StoredUpload> {
-        self.inputs.iter().filter_map(|it| match it {
-            Input::Stored(upload) => Some(&**upload),
-            Input::Url { .. } => None,
-        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stores input images, and texts that are too large for a record, before the jobs of a call exist.
 
+use super::earlier_images;
 use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
@@ -45,16 +46,23 @@ impl Objects {
         has_mask: bool,
     ) -> Result<Self, Error> {
         let (mut urls, mut fields, mut uploaded_bytes) = (Vec::new(), Vec::new(), 0);
-        for input in &inputs {
-            match input {
-                Input::Stored(upload) => uploaded_bytes += upload.image().bytes,
-                Input::Url { url, field } => {
-                    urls.push(url.clone());
-                    fields.push(field.clone());
+        let mut uploads = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            uploads.push(match input {
+                Input::Stored(upload) => Some(upload),
+                Input::Earlier { job, field } => {
+                    Some(earlier_images::copy(generations, account, job, &field).await?)
                 }
-            }
+                Input::Url { url, field } => {
+                    urls.push(url);
+                    fields.push(field);
+                    None
+                }
+            });
+            let uploaded = uploads.last().and_then(Option::as_ref);
+            uploaded_bytes += uploaded.map_or(0, |it| it.image().bytes);
         }
-        let mask_is_fetched = has_mask && matches!(inputs.last(), Some(Input::Url { .. }));
+        let mask_is_fetched = has_mask && matches!(uploads.last(), Some(None));
         let mask = mask_is_fetched.then(|| urls.len() - 1);
         let images = &generations.inputs;
         let fetched = images.of(account).fetch(&urls, uploaded_bytes, mask).await;
@@ -69,9 +77,9 @@ impl Objects {
             }
         })?;
         let mut fetched = fetched.into_iter();
-        let inputs = inputs.into_iter().filter_map(|input| match input {
-            Input::Stored(upload) => Some(IngestedInput::Stored(upload)),
-            Input::Url { .. } => fetched.next().map(IngestedInput::Fetched),
+        let inputs = uploads.into_iter().filter_map(|upload| match upload {
+            Some(upload) => Some(IngestedInput::Stored(upload)),
+            None => fetched.next().map(IngestedInput::Fetched),
         });
         let objects = Self {
             inputs: inputs.collect(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod batch_request;
+pub(crate) mod earlier_images;
 pub(crate) mod generation_request;
 pub(crate) mod input_ingestion;
 pub(crate) mod job_refusal;

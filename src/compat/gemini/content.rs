@@ -1,8 +1,9 @@
 //! `contents`: the prompt and the input images.
 
-use super::fields::{Field, Object};
-use super::turns::{Content, Turn};
+use crate::compat::conversation::{Content, InputImage, Turn};
+use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
+use crate::compat::scanner::DATA_SCHEME;
 use tintype_storage::domain::json::Json;
 
 /// Reads `contents` and `systemInstruction`.
@@ -11,10 +12,8 @@ use tintype_storage::domain::json::Json;
 /// A field has the wrong type, there is no prompt, or the last turn has too many images.
 pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refusal> {
     // Without it, the image would show something else, and be charged.
-    if let Some(cached) = body.get("cachedContent")? {
-        let message = "is not supported; send all contents in each request";
-        return Err(Refusal::field(cached.path, message));
-    }
+    let message = "is not supported; send all contents in each request";
+    body.refuse(&[("cachedContent", message)])?;
     let contents = body
         .get("contents")?
         .ok_or_else(|| Refusal::missing("contents", ""))?;
@@ -64,20 +63,29 @@ fn parse_part(part: &Field<'_>, turn: &mut Turn) -> Result<(), Refusal> {
         turn.add_text(text);
     }
     if let Some(data) = object.get("inlineData")? {
-        let (field, number) = required_text(&data, "data")?;
-        turn.add_inline(field, number)?;
+        let data = data.object()?;
+        let (field, number) = data.required("data")?;
+        turn.images.push(InputImage::inline(field, number)?);
     }
     if let Some(file) = object.get("fileData")? {
-        let (field, url) = required_text(&file, "fileUri")?;
-        turn.add_url(field, url, "inlineData")?;
+        let file = file.object()?;
+        let (field, url) = file.required("fileUri")?;
+        turn.images.push(image_at_url(field, url, "inlineData")?);
     }
     Ok(())
 }
 
-/// The path and value of a member that must be there.
-fn required_text<'a>(found: &'a Field<'_>, name: &str) -> Result<(String, &'a str), Refusal> {
-    let text = found.object()?.text(name)?;
-    text.ok_or_else(|| Refusal::missing(format!("{}.{name}", found.path), ""))
+/// An image at a URL. `inline_form` is what has the data of an image instead.
+///
+/// # Errors
+/// The URL is invalid.
+pub fn image_at_url(field: String, url: &str, inline_form: &str) -> Result<InputImage, Refusal> {
+    if url.starts_with(DATA_SCHEME) {
+        let message =
+            format!("must start with http:// or https://; send the data itself as {inline_form}");
+        return Err(Refusal::field(field, message));
+    }
+    InputImage::at_url(field, url)
 }
 
 #[cfg(test)]

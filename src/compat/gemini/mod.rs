@@ -1,25 +1,23 @@
 //! `generateContent`, `streamGenerateContent` and `countTokens` for the google-genai SDKs.
 
 mod content;
-mod fields;
 pub mod interactions;
 mod options;
 mod request;
 mod response;
 mod stream;
-mod turns;
 pub mod unknown_paths;
 
 use super::auth;
 use super::base64_body;
 use super::body::{self, ImageHandling};
 use super::deadline;
-use super::dialect::Dialect;
 use super::drain::drain_if_refused;
+use super::job_stream;
 use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
-use super::refusal::Refusal;
+use super::refusal::{CompatResult, Refusal};
 use super::response_head::response_head;
 use super::scanner::ImageFields;
 use super::submission::{self, Call};
@@ -32,6 +30,7 @@ use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use response::ResponseContext;
 use serde_json::json;
+use stream::Chunks;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
@@ -70,16 +69,11 @@ pub async fn call(
     mut payload: web::Payload,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
+) -> CompatResult {
     let (version, rest) = path.into_inner();
-    let outcome = async {
-        let admitted = admit(&request, &version, &rest, &state).await;
-        let admitted = drain_if_refused(&mut payload, admitted).await?;
-        respond(&admitted, &request, payload, &state).await
-    };
-    outcome
-        .await
-        .unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
+    let admitted = admit(&request, &version, &rest, &state).await;
+    let admitted = drain_if_refused(&mut payload, admitted).await?;
+    respond(admitted, &request, payload, &state).await
 }
 
 /// All checks before the body is read.
@@ -117,7 +111,7 @@ async fn admit(
 }
 
 async fn respond(
-    admitted: &AdmittedCall,
+    admitted: AdmittedCall,
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
@@ -138,7 +132,7 @@ async fn respond(
         return Ok(count_tokens(prompt));
     }
     let context = ResponseContext {
-        model: admitted.model.clone(),
+        model: admitted.model,
         tier: admitted.tier,
         resolution: body.options.offer.resolution(),
         prompt,
@@ -146,16 +140,18 @@ async fn respond(
     };
     let call = Call {
         state,
-        caller: &admitted.caller,
+        caller: admitted.caller,
         attempt: None,
         deadline: admitted.deadline,
     };
-    let idempotency_key = admitted.idempotency_key.clone();
-    let generation = request::generation_request(body, received, idempotency_key, &call).await?;
+    let generation = request::generation_request(body, received, admitted.idempotency_key)?;
     let waiter = call.submit(generation).await?;
     request_log::record_job(request, waiter.job);
     match admitted.method {
-        Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,
+        Method::Stream => {
+            let chunks = Chunks::of(request, context);
+            job_stream::respond(chunks, waiter, admitted.deadline).await
+        }
         _ => respond_unary(context, waiter, admitted.deadline).await,
     }
 }

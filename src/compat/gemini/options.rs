@@ -1,6 +1,6 @@
 //! `generationConfig`: aspect ratio and size of the image, in every spelling in use. All other options are accepted and ignored.
 
-use super::fields::{Field, Object};
+use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};

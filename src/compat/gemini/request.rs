@@ -1,16 +1,14 @@
 //! Parses the body of `generateContent`.
 
 use super::content;
-use super::fields::Object;
 use super::options::{self, Options};
-use super::turns::{InputImage, Source};
 use crate::application::settings::Settings;
-use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
+use crate::application::submission::generation_request::{GenerationRequest, Shape};
 use crate::compat::body::ReceivedBody;
-use crate::compat::earlier_image;
+use crate::compat::conversation::InputImage;
+use crate::compat::fields::Object;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
-use crate::compat::submission::Call;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
@@ -39,23 +37,15 @@ pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, 
 /// The request of a call whose caller waits for the image.
 ///
 /// # Errors
-/// The data of an input image is not a valid image, or the image of an earlier job cannot be used.
-pub async fn generation_request(
+/// The data of an input image is not a valid image.
+pub fn generation_request(
     body: ParsedBody,
     mut received: ReceivedBody,
     idempotency_key: Option<String>,
-    call: &Call<'_>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut inputs = Vec::with_capacity(body.images.len());
-    for InputImage { field, source } in body.images {
-        inputs.push(match source {
-            Source::Url(url) => Input::Url { url, field },
-            Source::Inline(number) => received.take(number, field)?,
-            Source::Earlier(job) => earlier_image::copy(call, job, &field)
-                .await?
-                .ok_or_else(|| no_interaction(&job.to_string()))?,
-        });
-    }
+    let images = body.images.into_iter();
+    let inputs = images.map(|it| it.into_input(Some(&mut received)));
+    let inputs = inputs.collect::<Result<_, _>>()?;
     let Options {
         offer,
         ratio,

@@ -1,7 +1,7 @@
 //! Responses that both SDKs read as an image: camelCase names, padded standard base64, the actual media type, and only one image
 //! part, because the JavaScript SDK concatenates several.
 
-use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::base64_body::{self, Part};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
@@ -12,17 +12,6 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// Sent with the image if the request asks for text.
 pub const TEXT: &str = "Here is the image.";
-/// Replaced by the base64 text of the image. No other member contains this character.
-pub const IMAGE_PLACEHOLDER: &str = "\u{0}";
-
-/// The text of a body, with the image in place of the placeholder.
-pub fn with_image(body: &Value, image: StoredImage) -> [Part; 3] {
-    let text = body.to_string();
-    // JSON must escape this control character.
-    let (before, after) = text.split_once("\\u0000").unwrap_or((&text, ""));
-    let [before, after] = [before, after].map(|it| Part::Text(it.to_owned()));
-    [before, Part::Image(Box::new(image)), after]
-}
 
 /// The parts of the request that the response needs.
 pub struct ResponseContext {
@@ -65,7 +54,7 @@ impl ResponseContext {
         };
         let image_data = waiter.open(&image).await?;
         let body = self.image_body(waiter, &image, with_text);
-        Ok(with_image(&body, image_data).into())
+        Ok(base64_body::parts(&body.to_string(), [image_data]))
     }
 
     fn image_body(&self, waiter: &JobWaiter, image: &ResultImage, with_text: bool) -> Value {
@@ -75,7 +64,7 @@ impl ResponseContext {
         }
         parts.push(json!({"inlineData": {
             "mimeType": media_type(&image.key),
-            "data": IMAGE_PLACEHOLDER,
+            "data": base64_body::place(),
         }}));
         let candidate = json!({
             "content": {"parts": parts, "role": "model"},

@@ -7,12 +7,10 @@
 use super::response::ResponseContext;
 use crate::compat::base64_body::Part;
 use crate::compat::dialect::Dialect;
-use crate::compat::job_stream::{self, StreamFormat};
+use crate::compat::job_stream::StreamFormat;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
-use crate::compat::response_head::response_head;
-use actix_web::{HttpRequest, HttpResponse};
-use tokio::time::Instant;
+use actix_web::HttpRequest;
 
 /// How the stream separates objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,28 +59,23 @@ impl Framing {
     }
 }
 
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    context: ResponseContext,
-    waiter: JobWaiter,
-    deadline: Instant,
-    request: &HttpRequest,
-) -> Result<HttpResponse, Refusal> {
-    let framing = Framing::of(request);
-    let mut response = response_head(waiter.replayed);
-    response.content_type(framing.media_type());
-    let chunks = Chunks { context, framing };
-    let body = job_stream::body(chunks, waiter, deadline).await?;
-    Ok(response.body(body))
-}
-
-struct Chunks {
+pub struct Chunks {
     context: ResponseContext,
     framing: Framing,
 }
 
+impl Chunks {
+    pub fn of(request: &HttpRequest, context: ResponseContext) -> Self {
+        let framing = Framing::of(request);
+        Self { context, framing }
+    }
+}
+
 impl StreamFormat for Chunks {
+    fn media_type(&self) -> &'static str {
+        self.framing.media_type()
+    }
+
     fn keep_alive(&self) -> &'static str {
         self.framing.keep_alive()
     }

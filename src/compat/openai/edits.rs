@@ -4,19 +4,17 @@ use super::edit_body::{self, EditImages};
 use super::mask;
 use super::multipart::{self, Form};
 use super::options::Options;
-use super::refusal::OpenAiResult;
 use super::response;
-use super::sdk_attempt;
-use super::stream::{self, Completed, Events};
+use super::sdk_call;
+use super::stream::{Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
-use crate::compat::auth;
-use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::job_stream;
 use crate::compat::preflight;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
@@ -28,30 +26,16 @@ pub async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
-    let deadline = deadline::of_request(&request, &state.settings);
-    let caller = auth::authenticate(&request, &state.accounts).await;
-    let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
-    let (calls, core) = (&state.recent_calls, &state.core);
-    let mut call = Call {
-        state: &state,
-        caller: &caller,
-        attempt: Some(attempt),
-        deadline,
-    };
+) -> CompatResult {
+    let call = Call::of_sdk(&request, &state).await;
+    let mut call = drain_if_refused(&mut payload, call).await?;
     let received = receive(&call, &request, payload).await;
-    // SDKs retry a refused call without an idempotency key. The retry must not get the images of an earlier call with the same content.
-    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
-    let (form, idempotency_key) = received?;
-    // Not recorded as refused: a retry of an invalid request is refused too.
-    let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
-    let content = Some(edit.request.fingerprint());
-    if !edit.options.stream {
-        call.deadline = deadline::before_read_timeout(&request, deadline);
-    }
+    let (form, idempotency_key) = call.recorded(None, received)?;
+    let edit = Edit::of_form(form, idempotency_key, &call.caller, &state.settings)?;
+    call.heed_read_timeout(&request, edit.options.stream);
+    let content = edit.request.fingerprint();
     let outcome = respond(&call, &request, edit).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    call.recorded(Some(content), outcome)
 }
 
 /// Returns the form and the idempotency key.
@@ -82,8 +66,8 @@ pub async fn check_headers(
     request: &HttpRequest,
 ) -> Result<Option<String>, Refusal> {
     let key = idempotency_key::key(request.headers())?;
-    let attempt = sdk_attempt::number_of(request);
-    preflight::check_any(call.state, call.caller, key.as_deref(), attempt).await?;
+    let attempt = sdk_call::attempt_of(request);
+    preflight::check_any(call.state, &call.caller, key.as_deref(), attempt).await?;
     Ok(key)
 }
 
@@ -163,7 +147,7 @@ async fn respond(
             options,
             inputs,
         };
-        return stream::respond(events, waiter, deadline).await;
+        return job_stream::respond(events, waiter, deadline).await;
     }
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }

@@ -1,18 +1,15 @@
 //! `POST /v1/images/generations`: images from a prompt.
 
 use super::options::{Options, RawOptions};
-use super::refusal::OpenAiResult;
 use super::response;
-use super::sdk_attempt;
-use super::stream::{self, Completed, Events};
+use super::stream::{Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::check_images;
-use crate::compat::auth;
-use crate::compat::deadline;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::JobWaiter;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
@@ -25,28 +22,15 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
-    let deadline = deadline::of_request(&request, &state.settings);
-    let caller = auth::authenticate(&request, &state.accounts).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
-    let (calls, core) = (&state.recent_calls, &state.core);
-    let received = receive(&request, payload, &state, &caller).await;
-    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
-    let (body, idempotency_key) = received?;
-    // Not recorded as refused: a retry of an invalid request is refused too.
-    let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
-    let content = Some(options.request(Vec::new(), None).fingerprint());
-    let call = Call {
-        state: &state,
-        caller: &caller,
-        attempt: Some(attempt),
-        deadline: match options.stream {
-            true => deadline,
-            false => deadline::before_read_timeout(&request, deadline),
-        },
-    };
+) -> CompatResult {
+    let mut call = Call::of_sdk(&request, &state).await?;
+    let received = receive(&request, payload, &state, &call.caller).await;
+    let (body, idempotency_key) = call.recorded(None, received)?;
+    let options = RawOptions::of_json(&body)?.read(&call.caller, &state.settings)?;
+    call.heed_read_timeout(&request, options.stream);
+    let content = options.request(Vec::new(), None).fingerprint();
     let outcome = respond(&call, &request, options, idempotency_key.as_deref()).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    call.recorded(Some(content), outcome)
 }
 
 /// Returns the body and the idempotency key.
@@ -82,7 +66,7 @@ async fn respond(
             options,
             inputs: 0,
         };
-        return stream::respond(events, waiter, call.deadline).await;
+        return job_stream::respond(events, waiter, call.deadline).await;
     }
     response::wait_and_respond(waiters, &options, 0, call.deadline, &state.core).await
 }
@@ -128,7 +112,7 @@ async fn submit_new(
     waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
     if let [one, _, ..] = &rest[..] {
-        check_images(&call.state.generations, call.caller, one, rest.len()).await?;
+        check_images(&call.state.generations, &call.caller, one, rest.len()).await?;
     }
     for request in rest {
         waiters.push(call.submit_new(request).await?);

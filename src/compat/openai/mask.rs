@@ -34,7 +34,7 @@ pub fn check(
     let format = mask::check_format(stored.kind(), stored.has_alpha());
     let fits = format.and_then(|()| match first {
         Some(Input::Stored(image)) => mask::check_size(stored.image(), image.image()),
-        Some(Input::Url { .. }) | None => Ok(()),
+        Some(Input::Url { .. } | Input::Earlier { .. }) | None => Ok(()),
     });
     fits.map_err(|message| Refusal::field(FIELD, message))
 }

@@ -1,10 +1,11 @@
 //! `metadata` of requests.
 
+use crate::compat::fields::Object;
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
 
 /// The name of the member.
-pub const FIELD: &str = "metadata";
+const FIELD: &str = "metadata";
 /// OpenAI's limits.
 const MAX_PAIRS: usize = 16;
 const MAX_KEY_CHARS: usize = 64;
@@ -14,17 +15,16 @@ const MAX_BYTES: usize = 10_240;
 
 /// # Errors
 /// The value is not an object of strings within OpenAI's limits.
-pub fn read(value: Option<Json>) -> Result<Option<Json>, Refusal> {
+pub fn read(body: &Object<'_>) -> Result<Option<Json>, Refusal> {
     let fault = |message: String| Err(Refusal::field(FIELD, message));
-    let members = match value {
-        None => return Ok(None),
-        Some(Json::Object(members)) => members,
-        Some(_) => return fault("must be an object".into()),
+    let Some(metadata) = body.get(FIELD)? else {
+        return Ok(None);
     };
-    if members.len() > MAX_PAIRS {
+    let members = metadata.object()?;
+    if members.members().count() > MAX_PAIRS {
         return fault(format!("may have at most {MAX_PAIRS} pairs"));
     }
-    for (key, value) in &members {
+    for (key, value) in members.members() {
         let Json::String(value) = value else {
             return fault("must have only string values".into());
         };
@@ -34,9 +34,8 @@ pub fn read(value: Option<Json>) -> Result<Option<Json>, Refusal> {
             ));
         }
     }
-    let metadata = Json::Object(members);
-    if metadata.to_compact().len() > MAX_BYTES {
+    if metadata.value.to_compact().len() > MAX_BYTES {
         return fault(format!("may have at most {MAX_BYTES} bytes as JSON"));
     }
-    Ok(Some(metadata))
+    Ok(Some(metadata.value.clone()))
 }

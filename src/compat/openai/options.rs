@@ -5,6 +5,7 @@ use super::size;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
+use crate::compat::fields::Object;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
@@ -99,50 +100,45 @@ pub fn unsupported_markup() -> Refusal {
     Refusal::field(MARKUP, message)
 }
 
-/// The members of a body.
-///
-/// # Errors
-/// The body is not a JSON object.
-pub fn members_of(body: &str) -> Result<Vec<(String, Json)>, Refusal> {
-    match Json::parse(body, MAX_DEPTH)? {
-        Json::Object(members) => Ok(members),
-        _ => Err(Refusal::body("the request body must be a JSON object")),
-    }
-}
-
 impl RawOptions {
     /// # Errors
     /// The body is not a JSON object, the type of a known option is invalid, or an option contains an input image.
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
-        Self::of_members(members_of(text)?)
+        let json = Json::parse(text, MAX_DEPTH)?;
+        Self::of_object(&Object::of("", &json)?, &[])
     }
 
-    /// `null` counts as missing.
+    /// The members of an object, without the `others`, which are no options. `null` counts as missing.
     ///
     /// # Errors
     /// The type of a known option is invalid, or an option contains an input image.
-    pub fn of_members(members: Vec<(String, Json)>) -> Result<Self, Refusal> {
+    pub fn of_object(object: &Object<'_>, others: &[&str]) -> Result<Self, Refusal> {
         let mut options = Self::default();
-        for (name, value) in members {
-            let is_string_option = STRING_OPTIONS.contains(&name.as_str());
-            match value {
-                Json::Null => {}
+        for (name, value) in object.members() {
+            if others.contains(&name) {
+                continue;
+            }
+            let text = match value {
+                Json::Null => continue,
                 _ if name == MARKUP => return Err(unsupported_markup()),
-                _ if INPUT_OPTIONS.contains(&name.as_str()) => {
+                _ if INPUT_OPTIONS.contains(&name) => {
                     let message = "is not supported here; send input images to `/v1/images/edits`, as a form or in `images`";
                     return Err(Refusal::field(name, message));
                 }
-                Json::String(text) => options.set(&name, text)?,
-                _ if is_string_option => return Err(Refusal::field(name, "must be a string")),
-                Json::Number(text) => options.set(&name, text)?,
-                Json::Bool(value) => options.set(&name, value.to_string())?,
-                Json::Array(_) | Json::Object(_) if KNOWN_OPTIONS.contains(&name.as_str()) => {
+                Json::String(text) => text.clone(),
+                _ if STRING_OPTIONS.contains(&name) => {
+                    return Err(Refusal::field(name, "must be a string"));
+                }
+                Json::Number(text) => text.clone(),
+                Json::Bool(value) => value.to_string(),
+                Json::Array(_) | Json::Object(_) if KNOWN_OPTIONS.contains(&name) => {
                     return Err(Refusal::field(name, "must not be an array or object"));
                 }
-                Json::Array(_) | Json::Object(_) => {}
-            }
+                Json::Array(_) | Json::Object(_) => continue,
+            };
+            options.set(name, text)?;
         }
         Ok(options)
     }

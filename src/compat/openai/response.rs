@@ -3,7 +3,7 @@
 use super::background;
 use super::options::Options;
 use crate::application::core::Core;
-use crate::compat::base64_body::{self, Part, StoredImage};
+use crate::compat::base64_body::{self, StoredImage};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::response_head::response_head;
@@ -52,14 +52,12 @@ pub async fn wait_and_respond(
     {
         return Err(images.name_pending(refusal));
     }
-    let created = core.now().millis() / 1_000;
-    let head = Part::Text(head(&images, options, inputs, created));
-    let end = Part::Text("]}".into());
-    let parts = [head].into_iter().chain(images.entries).chain([end]);
+    let body = body(&images, options, inputs, core.now().seconds()).to_string();
+    let parts = base64_body::parts(&body, images.stored);
     Ok(response_head(is_replay)
         .content_type("application/json")
         .body(base64_body::sized_body(
-            parts.collect(),
+            parts,
             mark_answered(images.waiters),
         )))
 }
@@ -74,7 +72,10 @@ pub fn usage_of(options: &Options, inputs: usize, images: usize) -> Value {
 #[derive(Default)]
 struct ResponseImages {
     images: Vec<ResultImage>,
-    entries: Vec<Part>,
+    /// Of `data`.
+    entries: Vec<Value>,
+    /// The images whose content the entries have.
+    stored: Vec<StoredImage>,
     /// That of the first image, if it is known.
     background: Option<&'static str>,
     /// The waiters of these images.
@@ -90,20 +91,19 @@ impl ResponseImages {
         image: ResultImage,
         options: &Options,
     ) -> Result<(), Refusal> {
-        let (entry, has_alpha) = match image_entry(&mut waiter, &image, options.as_url).await {
+        let (entry, stored) = match image_entry(&mut waiter, &image, options.as_url).await {
             Ok(entry) => entry,
             Err(refusal) => {
                 self.record_pending(&waiter);
                 return Err(refusal);
             }
         };
-        match self.images.is_empty() {
-            true => {
-                self.background = background::of_image(&image, options.background, has_alpha);
-            }
-            false => self.entries.push(Part::Text(",".into())),
+        if self.images.is_empty() {
+            let has_alpha = stored.as_ref().map(|it| it.has_alpha);
+            self.background = background::of_image(&image, options.background, has_alpha);
         }
-        self.entries.extend(entry);
+        self.entries.push(entry);
+        self.stored.extend(stored);
         self.images.push(image);
         self.waiters.push(waiter);
         Ok(())
@@ -129,52 +129,44 @@ impl ResponseImages {
     }
 }
 
-/// The entry of an image in `data`, and whether its pixels may be transparent: `None` if its file is not read.
+/// The entry of an image in `data`, and the image if the entry has its content.
 async fn image_entry(
     waiter: &mut JobWaiter,
     image: &ResultImage,
     as_url: bool,
-) -> Result<(Vec<Part>, Option<bool>), Refusal> {
-    if as_url {
-        let entry = json!({ "url": waiter.presign(image).await? });
-        return Ok((vec![Part::Text(entry.to_string())], None));
+) -> Result<(Value, Option<StoredImage>), Refusal> {
+    Ok(match as_url {
+        true => (json!({"url": waiter.presign(image).await?}), None),
+        false => (base64_entry(), Some(waiter.open(image).await?)),
+    })
+}
+
+/// The entry of an image in `data`, with the place of its content.
+pub fn base64_entry() -> Value {
+    json!({"b64_json": base64_body::place()})
+}
+
+fn body(images: &ResponseImages, options: &Options, inputs: usize, created: i64) -> Value {
+    let first = images.images.first();
+    let mut body = json!({
+        "created": created,
+        "data": images.entries,
+        "output_format": first.map_or("png", format_of),
+        "size": first.map_or_else(String::new, usage::size),
+        "usage": usage_of(options, inputs, images.images.len()),
+    });
+    for (name, value) in [
+        ("background", images.background),
+        ("quality", options.quality),
+    ] {
+        if let Some(value) = value {
+            body[name] = value.into();
+        }
     }
-    let stored = waiter.open(image).await?;
-    let has_alpha = stored.has_alpha;
-    Ok((base64_entry(stored), Some(has_alpha)))
-}
-
-/// The entry of an image in `data`, with its content.
-pub fn base64_entry(image: StoredImage) -> Vec<Part> {
-    vec![
-        Part::Text("{\"b64_json\":\"".into()),
-        Part::Image(Box::new(image)),
-        Part::Text("\"}".into()),
-    ]
-}
-
-/// The response up to the images.
-fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64) -> String {
-    let usage = usage_of(options, inputs, images.images.len());
-    let (size, format) = images.images.first().map_or_else(
-        || (String::new(), "png"),
-        |image| (usage::size(image), format_of(image)),
-    );
-    let pending = match images.pending.is_empty() {
-        true => String::new(),
-        false => format!(r#","pending_jobs":{}"#, json!(images.pending)),
-    };
-    let quality = match options.quality {
-        Some(quality) => format!(r#","quality":"{quality}""#),
-        None => String::new(),
-    };
-    let background = match images.background {
-        Some(background) => format!(r#""background":"{background}","#),
-        None => String::new(),
-    };
-    format!(
-        r#"{{"created":{created},{background}"output_format":"{format}"{quality},"size":"{size}","usage":{usage}{pending},"data":["#
-    )
+    if !images.pending.is_empty() {
+        body["pending_jobs"] = json!(images.pending);
+    }
+    body
 }
 
 /// `output_format`

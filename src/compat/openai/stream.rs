@@ -3,19 +3,16 @@
 use super::background;
 use super::options::Options;
 use super::response::{format_of, usage_of};
-use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::response_head::response_head;
 use crate::compat::state::CompatState;
 use crate::compat::usage;
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 use tintype_storage::domain::job::ResultImage;
-use tokio::time::Instant;
 
 /// The type of the event with the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,24 +39,7 @@ pub struct Events {
     pub inputs: usize,
 }
 
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    events: Events,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let body = job_stream::body(events, waiter, deadline).await?;
-    Ok(response.body(body))
-}
-
 impl StreamFormat for Events {
-    fn keep_alive(&self) -> &'static str {
-        ": keep-alive\n\n"
-    }
-
     async fn events(
         &self,
         waiter: &mut JobWaiter,
@@ -70,28 +50,24 @@ impl StreamFormat for Events {
             WaitOutcome::Blocked(reason) => return Err(Refusal::new(Kind::Blocked, reason)),
         };
         let stored = waiter.open(&image).await?;
-        Ok(vec![
-            Part::Text(self.head(&image, &stored)),
-            Part::Image(Box::new(stored)),
-            Part::Text("\"}\n\n".into()),
-        ])
+        Ok(base64_body::parts(&self.event(&image, &stored), [stored]))
     }
 
     /// The SDKs raise an exception for an event with the member `error`.
     fn error_event(&self, refusal: &Refusal) -> String {
         let mut body = Dialect::OpenAi.body(refusal);
         body["type"] = "error".into();
-        format!("event: error\ndata: {body}\n\n")
+        job_stream::event("error", &body)
     }
 }
 
 impl Events {
-    /// The event up to the image.
-    fn head(&self, image: &ResultImage, stored: &StoredImage) -> String {
+    fn event(&self, image: &ResultImage, stored: &StoredImage) -> String {
         let has_alpha = Some(stored.has_alpha);
         let word = self.completed.as_str();
-        let head = json!({
+        let data = json!({
             "type": word,
+            "b64_json": base64_body::place(),
             "created_at": self.state.core.now().seconds(),
             "background": background::of_image(image, self.options.background, has_alpha),
             "output_format": format_of(image),
@@ -99,8 +75,6 @@ impl Events {
             "size": usage::size(image),
             "usage": usage_of(&self.options, self.inputs, 1),
         });
-        let head = head.to_string();
-        let members = head.strip_suffix('}').unwrap_or_default();
-        format!("event: {word}\ndata: {members},\"b64_json\":\"")
+        job_stream::event(word, &data)
     }
 }

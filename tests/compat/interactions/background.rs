@@ -123,6 +123,23 @@ fn an_idempotency_key_creates_one_interaction() {
 }
 
 #[test]
+fn a_repeated_key_gets_its_interaction_though_the_previous_image_was_deleted() {
+    let server = Server::with(Options::new().one_node(OneNode::Repeats));
+    let customer = server.customer("1.00");
+    let fox = id_of(&created(&server, &customer, &fox()));
+    let hat = || create(&server, &customer, &after(&fox)).idempotent("hat");
+    let first = hat().expect(200).json();
+    call(&server, &customer, "DELETE", &fox).expect(200);
+    let again = hat().expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json(), first);
+    let other = create(&server, &customer, &after(&id_of(&first))).idempotent("hat");
+    other.send().assert_google_error(400, "INVALID_ARGUMENT");
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
+}
+
+#[test]
 fn only_a_queued_interaction_can_be_canceled() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");

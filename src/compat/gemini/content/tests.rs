@@ -1,7 +1,7 @@
 //! Conversations as written by the SDKs and by people.
 
 use super::*;
-use crate::compat::gemini::turns::{InputImage, Source};
+use crate::compat::conversation::Source;
 use serde_json::{Value, json};
 
 fn read_json(body: Value) -> Result<Content, Refusal> {

@@ -2,10 +2,11 @@
 
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
-use crate::compat::gemini::fields::{Field, Object};
+use crate::compat::conversation::{Content, InputImage, Source, Turn};
+use crate::compat::fields::{Field, Object};
+use crate::compat::gemini::content::image_at_url;
 use crate::compat::gemini::options;
 use crate::compat::gemini::request::{ParsedBody, no_interaction};
-use crate::compat::gemini::turns::{Content, InputImage, Source, Turn};
 use crate::compat::models;
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
@@ -58,14 +59,8 @@ impl Body {
     ) -> Result<Self, Refusal> {
         let json = Json::parse(text, MAX_DEPTH)?;
         let body = Object::of("", &json)?;
-        for (name, message) in UNSUPPORTED {
-            if body.get(name)?.is_some() {
-                return Err(Refusal::field(name, message));
-            }
-        }
-        let (_, model) = body
-            .text("model")?
-            .ok_or_else(|| Refusal::missing("model", ""))?;
+        body.refuse(&UNSUPPORTED)?;
+        let (_, model) = body.required("model")?;
         let tier = models::tier_of(&settings.config.tiers, model)
             .ok_or_else(|| models::unknown(model, version, "CreateInteraction"))?;
         check_scope(caller, tier, model)?;
@@ -112,14 +107,11 @@ fn previous(body: &Object<'_>) -> Result<Option<JobId>, Refusal> {
 fn turns(body: &Object<'_>, previous: Option<JobId>) -> Result<Vec<Turn>, Refusal> {
     let input = body.get("input")?;
     let input = input.ok_or_else(|| Refusal::missing("input", ""))?;
-    let mut turns = Vec::from_iter(previous.map(|job| Turn {
-        is_model: true,
-        texts: Vec::new(),
-        images: vec![InputImage {
-            field: PREVIOUS.into(),
-            source: Source::Earlier(job),
-        }],
-    }));
+    let previous = previous.map(|job| InputImage {
+        field: PREVIOUS.into(),
+        source: Source::Earlier(job),
+    });
+    let mut turns = vec![Turn::of_model(previous)];
     for entry in input.entries() {
         turns.extend(turn(&entry)?);
     }
@@ -167,14 +159,18 @@ fn add_content(part: &Field<'_>, turn: &mut Turn) -> Result<(), Refusal> {
             }
             Ok(())
         }
-        Some((_, "image")) => match (object.text("data")?, object.text("uri")?) {
-            (Some((field, number)), _) => turn.add_inline(field, number),
-            (None, Some((field, url))) => turn.add_url(field, url, "data"),
-            (None, None) => {
-                let advice = "or send the URL of the image as uri";
-                Err(Refusal::missing(format!("{}.data", part.path), advice))
-            }
-        },
+        Some((_, "image")) => {
+            turn.images
+                .push(match (object.text("data")?, object.text("uri")?) {
+                    (Some((field, number)), _) => InputImage::inline(field, number)?,
+                    (None, Some((field, url))) => image_at_url(field, url, "data")?,
+                    (None, None) => {
+                        let advice = "or send the URL of the image as uri";
+                        return Err(Refusal::missing(object.path_of("data"), advice));
+                    }
+                });
+            Ok(())
+        }
         Some((field, "audio" | "document" | "video")) => {
             let message = "must be `text` or `image`: these models take no other input";
             Err(Refusal::field(field, message))

@@ -5,6 +5,7 @@ mod stream;
 mod view;
 
 use self::body::{Body, Mode};
+use self::stream::Events;
 use self::view::{Shape, View};
 use super::request::{generation_request, no_interaction};
 use super::unknown_paths;
@@ -17,11 +18,11 @@ use crate::compat::background;
 use crate::compat::base64_body;
 use crate::compat::body::{self as compat_body, ImageHandling};
 use crate::compat::deadline;
-use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::preflight;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
@@ -30,9 +31,9 @@ use crate::observability::request_log;
 use crate::web::no_store;
 use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::submissions::idempotency_key;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use serde_json::json;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, Origin};
 use tokio::time::Instant;
 
@@ -55,22 +56,19 @@ async fn create(
     mut payload: web::Payload,
     version: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = async {
-        let deadline = deadline::of_request(&request, &state.settings);
-        let admitted = admit(&request, &state).await;
-        let (caller, idempotency_key) = drain_if_refused(&mut payload, admitted).await?;
-        let call = Call {
-            state: &state,
-            caller: &caller,
-            // The SDKs do not number their attempts.
-            attempt: None,
-            deadline,
-        };
-        let waiting = submit(&call, &request, payload, &version, idempotency_key).await?;
-        waiting.respond(call.deadline).await
+) -> CompatResult {
+    let deadline = deadline::of_request(&request, &state.settings);
+    let admitted = admit(&request, &state).await;
+    let (caller, idempotency_key) = drain_if_refused(&mut payload, admitted).await?;
+    let call = Call {
+        state: &state,
+        caller,
+        // The SDKs do not number their attempts.
+        attempt: None,
+        deadline,
     };
-    outcome.await.unwrap_or_else(refuse)
+    let waiting = submit(&call, &request, payload, &version, idempotency_key).await?;
+    waiting.respond(call.deadline).await
 }
 
 /// All checks before the body is read, which names the model.
@@ -96,7 +94,7 @@ async fn submit(
     let received =
         compat_body::receive(request, payload, state, account, images, call.deadline).await?;
     load_shedding::check(&state.generations, account).await?;
-    let body = Body::parse(&received.text, version, call.caller, &state.settings)?;
+    let body = Body::parse(&received.text, version, &call.caller, &state.settings)?;
     let view = View {
         state: state.clone(),
         shape: Shape::of(request),
@@ -104,11 +102,12 @@ async fn submit(
         previous: body.previous,
         with_text: body.content.options.wants_text,
     };
-    let mut generation = generation_request(body.content, received, idempotency_key, call).await?;
+    let mut generation = generation_request(body.content, received, idempotency_key)?;
     if body.mode == Mode::Background {
         generation.origin = Origin::Background;
     }
-    let waiter = call.submit(generation).await?;
+    let unknown = |job: JobId, _: &str| no_interaction(&job.to_string());
+    let waiter = call.submit_continued(generation, unknown).await?;
     request_log::record_job(request, waiter.job);
     Ok(Submitted {
         view,
@@ -125,7 +124,7 @@ struct Submitted {
 }
 
 impl Submitted {
-    async fn respond(self, deadline: Instant) -> Result<HttpResponse, Refusal> {
+    async fn respond(self, deadline: Instant) -> CompatResult {
         let Self {
             view,
             mode,
@@ -133,7 +132,7 @@ impl Submitted {
         } = self;
         let mut response = response_head(waiter.replayed);
         let parts = match mode {
-            Mode::Stream => return stream::respond(view, waiter, deadline).await,
+            Mode::Stream => return job_stream::respond(Events(view), waiter, deadline).await,
             Mode::Background => {
                 let job = view.job(&waiter).await?;
                 view.started(&job)
@@ -157,22 +156,15 @@ async fn show(
     request: HttpRequest,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = async {
-        let (caller, id) = authenticate(&request, &path.1, &state).await?;
-        let query = url::form_urlencoded::parse(request.query_string().as_bytes());
-        if query
-            .into_iter()
-            .any(|it| it == ("stream".into(), "true".into()))
-        {
-            let message = "must be false; repeat the call until the status is not `in_progress`";
-            return Err(Refusal::field("stream", message));
-        }
-        let job = state.core.store.job(caller.account(), id).await?;
-        let job = job.ok_or_else(|| no_interaction(&path.1))?;
-        respond_with(&request, &state, &job).await
-    };
-    outcome.await.unwrap_or_else(refuse)
+) -> CompatResult {
+    let (account, id) = authenticate(&request, &path.1, &state).await?;
+    let mut query = url::form_urlencoded::parse(request.query_string().as_bytes());
+    if query.any(|it| it == ("stream".into(), "true".into())) {
+        let message = "must be false; repeat the call until the status is not `in_progress`";
+        return Err(Refusal::field("stream", message));
+    }
+    let job = state.core.store.job(account, id).await?;
+    respond(&request, &path.1, &state, job).await
 }
 
 /// `POST {version}/interactions/{id}/cancel`
@@ -180,14 +172,10 @@ async fn cancel(
     request: HttpRequest,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = async {
-        let (caller, id) = authenticate(&request, &path.1, &state).await?;
-        let job = background::cancel(&state, caller.account(), id).await?;
-        let job = job.ok_or_else(|| no_interaction(&path.1))?;
-        respond_with(&request, &state, &job).await
-    };
-    outcome.await.unwrap_or_else(refuse)
+) -> CompatResult {
+    let (account, id) = authenticate(&request, &path.1, &state).await?;
+    let job = background::cancel(&state, account, id).await?;
+    respond(&request, &path.1, &state, job).await
 }
 
 /// `DELETE {version}/interactions/{id}`: deletes the image.
@@ -195,14 +183,10 @@ async fn delete(
     request: HttpRequest,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = async {
-        let (caller, id) = authenticate(&request, &path.1, &state).await?;
-        let account = caller.account();
-        deletion::delete(&state.jobs, &Caller::ApiKey(account), account, id).await?;
-        Ok(no_store::json(json!({})))
-    };
-    outcome.await.unwrap_or_else(refuse)
+) -> CompatResult {
+    let (account, id) = authenticate(&request, &path.1, &state).await?;
+    deletion::delete(&state.jobs, &Caller::ApiKey(account), account, id).await?;
+    Ok(no_store::json(json!({})))
 }
 
 /// Authenticates the caller, checks its rate limit and reads the id of the path.
@@ -210,27 +194,26 @@ async fn authenticate(
     request: &HttpRequest,
     id: &str,
     state: &CompatState,
-) -> Result<(Payer, JobId), Refusal> {
+) -> Result<(AccountId, JobId), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await?;
     caller.check_rate()?;
     let id = id.parse().map_err(|_| no_interaction(id))?;
-    Ok((caller, id))
+    Ok((caller.account(), id))
 }
 
-async fn respond_with(
+/// Responds with the state of a job; `None` if the account has no job with this id.
+async fn respond(
     request: &HttpRequest,
+    id: &str,
     state: &web::Data<CompatState>,
-    job: &Job,
-) -> Result<HttpResponse, Refusal> {
+    job: Option<Job>,
+) -> CompatResult {
+    let job = job.ok_or_else(|| no_interaction(id))?;
     let view = View::of_record(state, Shape::of(request));
     let image = match job.result_image() {
-        Some(image) => Some(background::open(state, job, image).await?),
+        Some(image) => Some(background::open(state, &job, image).await?),
         None => None,
     };
-    let body = base64_body::sized_body(view.parts(job, image).await, || {});
+    let body = base64_body::sized_body(view.parts(&job, image).await, || {});
     Ok(response_head(false).content_type(JSON).body(body))
-}
-
-fn refuse(refusal: Refusal) -> HttpResponse {
-    Dialect::Gemini.response(&refusal)
 }

@@ -1,33 +1,17 @@
 //! Interactions with `stream`: server-sent events, as the SDKs read them. The image is one event.
 
 use super::view::{Shape, View, error_of, failure, image_content, status};
-use crate::compat::base64_body::{Part, StoredImage};
-use crate::compat::gemini::response::{TEXT, with_image};
+use crate::compat::base64_body::{self, Part, StoredImage};
+use crate::compat::gemini::response::TEXT;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
-use crate::compat::response_head::response_head;
-use actix_web::HttpResponse;
 use serde_json::{Value, json};
 use tintype_storage::domain::job::ResultImage;
-use tokio::time::Instant;
 
 const END: &str = "event: done\ndata: [DONE]\n\n";
 
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    view: View,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let body = job_stream::body(Events(view), waiter, deadline).await?;
-    Ok(response.body(body))
-}
-
-struct Events(View);
+pub struct Events(pub View);
 
 /// The names of the events.
 struct Names {
@@ -54,10 +38,6 @@ const OF_OUTPUTS: Names = Names {
 };
 
 impl StreamFormat for Events {
-    fn keep_alive(&self) -> &'static str {
-        ": keep-alive\n\n"
-    }
-
     async fn events(
         &self,
         waiter: &mut JobWaiter,
@@ -123,12 +103,9 @@ impl Events {
         if !(is_step && self.0.with_text) {
             parts.push(event(names.content_start, start(index, "image")));
         }
-        let mut delta = json!({"index": index, "delta": image_content(&stored.key)});
-        delta["event_type"] = names.content_delta.into();
-        let head = format!("event: {}\ndata: ", names.content_delta);
-        parts.push(Part::Text(head));
-        parts.extend(with_image(&delta, image));
-        parts.push(Part::Text("\n\n".into()));
+        let delta = json!({"index": index, "delta": image_content(&stored.key)});
+        let delta = text_of(names.content_delta, delta);
+        parts.extend(base64_body::parts(&delta, [image]));
         parts.push(stop(index));
     }
 }
@@ -139,5 +116,5 @@ fn event(name: &str, data: Value) -> Part {
 
 fn text_of(name: &str, mut data: Value) -> String {
     data["event_type"] = name.into();
-    format!("event: {name}\ndata: {data}\n\n")
+    job_stream::event(name, &data)
 }

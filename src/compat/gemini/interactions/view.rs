@@ -1,8 +1,8 @@
 //! Interactions as the SDKs read them, made from the records of jobs.
 
-use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
-use crate::compat::gemini::response::{IMAGE_PLACEHOLDER, TEXT, with_image};
+use crate::compat::gemini::response::TEXT;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, wait_outcome};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
@@ -74,24 +74,17 @@ impl View {
     pub async fn parts(&self, job: &Job, image: Option<StoredImage>) -> Vec<Part> {
         let mut body = self.members(job, status(job));
         let mut content = Vec::new();
-        match (&job.state, image) {
-            (JobState::Done { image: stored, .. }, Some(image)) => {
-                if self.with_text {
-                    content.push(json!({"type": "text", "text": TEXT}));
-                }
-                content.push(image_content(&stored.key));
-                self.put_content(&mut body, content);
-                body["usage"] = self.usage(job).await;
-                with_image(&body, image).into()
+        if let (Some(stored), true) = (job.result_image(), image.is_some()) {
+            if self.with_text {
+                content.push(json!({"type": "text", "text": TEXT}));
             }
-            _ => {
-                self.put_content(&mut body, content);
-                if let Some(error) = failure(job) {
-                    body["errors"] = json!([error]);
-                }
-                vec![Part::Text(body.to_string())]
-            }
+            content.push(image_content(&stored.key));
+            body["usage"] = self.usage(job).await;
+        } else if let Some(error) = failure(job) {
+            body["errors"] = json!([error]);
         }
+        self.put_content(&mut body, content);
+        base64_body::parts(&body.to_string(), image)
     }
 
     /// The response to a creation in the background, which is the same if the call is repeated.
@@ -156,7 +149,7 @@ impl View {
 }
 
 pub fn image_content(key: &str) -> Value {
-    json!({"type": "image", "mime_type": media_type(key), "data": IMAGE_PLACEHOLDER})
+    json!({"type": "image", "mime_type": media_type(key), "data": base64_body::place()})
 }
 
 pub fn status(job: &Job) -> &'static str {

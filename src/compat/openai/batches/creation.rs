@@ -15,9 +15,8 @@ use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::openai::object_calls::creation_response;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
-use crate::compat::openai::refusal::OpenAiResult;
-use crate::compat::openai::sdk_attempt;
-use crate::compat::refusal::Refusal;
+use crate::compat::openai::sdk_call;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::inputs::Reservation;
 use crate::web::body;
@@ -34,7 +33,7 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = auth::authenticate(&request, &state.accounts).await?;
     let key = idempotency_key::key(request.headers())?;
     let body = body::read_json(&request, payload, &state.settings).await?;
@@ -42,7 +41,7 @@ pub async fn create(
         Ok(batch_body) => batch_body,
         Err(refusal) => {
             load_shedding::check(&state.generations, caller.account()).await?;
-            return Err(refusal.into());
+            return Err(refusal);
         }
     };
     let call = Call {
@@ -50,7 +49,7 @@ pub async fn create(
         caller,
         batch_body,
         key,
-        is_first_attempt: sdk_attempt::number_of(&request) == 0,
+        is_first_attempt: sdk_call::attempt_of(&request) == 0,
     };
     // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch, or
     // has noted its refusal.

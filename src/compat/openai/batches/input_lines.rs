@@ -6,7 +6,8 @@ use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::batch_request::BatchEntry;
 use crate::compat::dialect::Dialect;
-use crate::compat::openai::edit_body::take_images;
+use crate::compat::fields::Object;
+use crate::compat::openai::edit_body::{json_options, read_images};
 use crate::compat::openai::edits::edit_request;
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
@@ -102,15 +103,17 @@ impl File<'_> {
             let message = format!("This line has {} bytes, and may have {most}.", line.len());
             return Err(Fault::new(INVALID, message));
         }
-        let mut line = Line::parse(line)?;
+        let line = parse(line)?;
+        let line = Line(Object::of("", &line)?);
         let custom_id = line.custom_id()?;
         line.check_call(self.endpoint)?;
-        let mut body = line.body()?;
-        let images = match self.endpoint {
-            BatchEndpoint::Generations => None,
-            BatchEndpoint::Edits => Some(take_images(&mut body, None)?),
+        let body = line.body()?;
+        let body = Object::of("", body)?;
+        let (images, options) = match self.endpoint {
+            BatchEndpoint::Generations => (None, RawOptions::of_object(&body, &[])?),
+            BatchEndpoint::Edits => (Some(read_images(&body, None)?), json_options(&body)?),
         };
-        let options = RawOptions::of_members(body)?.read(self.caller, self.settings)?;
+        let options = options.read(self.caller, self.settings)?;
         self.check(&options)?;
         let request = match images {
             None => options.request(Vec::new(), None),
@@ -214,41 +217,41 @@ impl From<Refusal> for Fault {
     }
 }
 
-struct Line(Vec<(String, Json)>);
-
-impl Line {
-    fn parse(line: &[u8]) -> Result<Self, Fault> {
-        const CODE: &str = "invalid_json_line";
-        let text =
-            std::str::from_utf8(line).map_err(|_| Fault::new(CODE, "This line is not UTF-8."))?;
-        match Json::parse(text, MAX_DEPTH) {
-            Ok(Json::Object(members)) => Ok(Self(members)),
-            Ok(_) => Err(Fault::new(CODE, "This line is not a JSON object.")),
-            Err(fault) => {
-                let place = match fault.path.trim_start_matches('.') {
-                    "" => String::new(),
-                    path => format!("{path}: "),
-                };
-                let text = fault.message;
-                let message = format!("This line is not parseable as valid JSON: {place}{text}");
-                Err(Fault::new(CODE, message))
-            }
+/// A line, which must be an object.
+fn parse(line: &[u8]) -> Result<Json, Fault> {
+    const CODE: &str = "invalid_json_line";
+    let text =
+        std::str::from_utf8(line).map_err(|_| Fault::new(CODE, "This line is not UTF-8."))?;
+    match Json::parse(text, MAX_DEPTH) {
+        Ok(line @ Json::Object(_)) => Ok(line),
+        Ok(_) => Err(Fault::new(CODE, "This line is not a JSON object.")),
+        Err(fault) => {
+            let place = match fault.path.trim_start_matches('.') {
+                "" => String::new(),
+                path => format!("{path}: "),
+            };
+            let text = fault.message;
+            let message = format!("This line is not parseable as valid JSON: {place}{text}");
+            Err(Fault::new(CODE, message))
         }
     }
+}
 
-    fn take(&mut self, name: &'static str) -> Result<Json, Fault> {
-        let at = self.0.iter().position(|(it, _)| it == name);
-        let found = at.map(|at| self.0.swap_remove(at).1);
-        found.filter(|it| *it != Json::Null).ok_or_else(|| {
+struct Line<'a>(Object<'a>);
+
+impl<'a> Line<'a> {
+    fn required(&self, name: &'static str) -> Result<&'a Json, Fault> {
+        let found = self.0.get(name)?.map(|it| it.value);
+        found.ok_or_else(|| {
             let message = format!("Missing required parameter: '{name}'.");
             Fault::new("missing_required_parameter", message).of(name)
         })
     }
 
-    fn custom_id(&mut self) -> Result<String, Fault> {
-        match self.take("custom_id")? {
+    fn custom_id(&self) -> Result<String, Fault> {
+        match self.required("custom_id")? {
             Json::String(text) if (1..=MAX_CUSTOM_ID_CHARS).contains(&text.chars().count()) => {
-                Ok(text)
+                Ok(text.clone())
             }
             _ => {
                 let message =
@@ -258,21 +261,21 @@ impl Line {
         }
     }
 
-    fn check_call(&mut self, endpoint: BatchEndpoint) -> Result<(), Fault> {
-        if self.take("method")? != Json::String("POST".into()) {
+    fn check_call(&self, endpoint: BatchEndpoint) -> Result<(), Fault> {
+        if *self.required("method")? != Json::String("POST".into()) {
             return Err(Fault::new("invalid_method", "method must be `POST`").of("method"));
         }
         let path = path_of(endpoint);
-        if self.take("url")? != Json::String(path.into()) {
+        if *self.required("url")? != Json::String(path.into()) {
             let message = format!("url must be the endpoint of the batch, `{path}`");
             return Err(Fault::new("url_mismatch", message).of("url"));
         }
         Ok(())
     }
 
-    fn body(&mut self) -> Result<Vec<(String, Json)>, Fault> {
-        match self.take("body")? {
-            Json::Object(members) => Ok(members),
+    fn body(&self) -> Result<&'a Json, Fault> {
+        match self.required("body")? {
+            body @ Json::Object(_) => Ok(body),
             _ => Err(Fault::new(INVALID, "body must be an object").of("body")),
         }
     }

@@ -9,12 +9,11 @@ pub mod result_lines;
 use super::list_query::{self, ListQuery};
 use super::object_calls::authenticate;
 use super::object_ids::{no_such_batch, parse_batch_id};
-use super::refusal::OpenAiResult;
 use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::caller::payer::Payer;
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStatus};
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::state::CompatState;
 use crate::web::no_store;
 use actix_web::{HttpRequest, web};
@@ -35,7 +34,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(shared_path("/v1/batches{rest:(/.*)?}").default_service(web::to(not_found)));
 }
 
-async fn list(request: HttpRequest, state: web::Data<CompatState>) -> OpenAiResult {
+async fn list(request: HttpRequest, state: web::Data<CompatState>) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let query = ListQuery::of(&request);
     let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
@@ -62,7 +61,7 @@ async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let batch = find(&caller, &path, &state).await?;
     Ok(no_store::json(batch_object::json(&batch, &state)))
@@ -72,7 +71,7 @@ async fn cancel(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let batch = find(&caller, &path, &state).await?;
     let outcome = file_batches::cancel(&state.jobs, &caller, batch).await;

@@ -6,7 +6,7 @@ use crate::application::file_batches::{ResultsFile, ResultsKind};
 use crate::application::jobs::batch_jobs::BatchJobs;
 use crate::application::jobs::presign;
 use crate::application::services::JobService;
-use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
+use crate::compat::base64_body::{Part, StoredImage, parts, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::background;
@@ -77,26 +77,22 @@ impl Lines {
     }
 
     async fn success_line(&self, job: &Job, image: &ResultImage) -> Result<Vec<Part>, Error> {
-        let (entry, has_alpha) = if self.file.as_urls {
+        let (entry, stored) = if self.file.as_urls {
             let url = presign(&self.service, &image.key).await?;
-            let entry = vec![Part::Text(json!({ "url": url }).to_string())];
-            (entry, None)
+            (json!({ "url": url }), None)
         } else {
             match self.open(image).await? {
-                Some(stored) => {
-                    let has_alpha = stored.has_alpha;
-                    (base64_entry(stored), Some(has_alpha))
-                }
+                Some(stored) => (base64_entry(), Some(stored)),
                 None => return Ok(missing_image_line(job)),
             }
         };
-        let mut body = self.image_body(job, image).await?;
+        let mut body = self.image_body(job, image, entry).await?;
+        let has_alpha = stored.as_ref().map(|it| it.has_alpha);
         if let Some(word) = background::of_image(image, job.options().background, has_alpha) {
             body["background"] = word.into();
         }
-        let (before, after) = split(&success(job, body));
-        let parts = [Part::Text(before)].into_iter().chain(entry);
-        Ok(parts.chain([Part::Text(after)]).collect())
+        let line = format!("{}\n", response(job, 200, body));
+        Ok(parts(&line, stored))
     }
 
     /// `None` if the image is no longer stored.
@@ -111,13 +107,18 @@ impl Lines {
         }
     }
 
-    /// The response to a single request, with [`IMAGE_PLACEHOLDER`] instead of the image.
-    async fn image_body(&self, job: &Job, image: &ResultImage) -> Result<Value, Error> {
+    /// The response to a single request, with the entry of the image.
+    async fn image_body(
+        &self,
+        job: &Job,
+        image: &ResultImage,
+        entry: Value,
+    ) -> Result<Value, Error> {
         let mut body = json!({
             "created": job.state.finished_at().map(|at| at.seconds()),
             "output_format": format_of(image),
             "size": usage::size(image),
-            "data": [IMAGE_PLACEHOLDER],
+            "data": [entry],
         });
         if let Some(prompt) = self.prompt(job).await? {
             let mask = usize::from(job.options().has_mask);
@@ -138,24 +139,6 @@ impl Lines {
         })?;
         Ok(text.map(|it| it.prompt))
     }
-}
-
-/// Replaced by the image. No text of the caller follows it in a line.
-const IMAGE_PLACEHOLDER: &str = "\u{1}";
-
-/// Splits a line at its image.
-fn split(line: &Value) -> (String, String) {
-    let text = format!("{line}\n");
-    let placeholder = json!(IMAGE_PLACEHOLDER).to_string();
-    let around = text.rsplit_once(&placeholder);
-    around.map_or_else(
-        || (text.clone(), String::new()),
-        |(before, after)| (before.to_owned(), after.to_owned()),
-    )
-}
-
-fn success(job: &Job, body: Value) -> Value {
-    response(job, 200, body)
 }
 
 fn response(job: &Job, status: u16, body: Value) -> Value {
@@ -207,17 +190,4 @@ fn failure_line(job: Job) -> Vec<Part> {
         },
     };
     refusal_line(&job, &refusal)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_split_at_its_image() {
-        let line = json!({"custom_id": "a\u{1}b", "data": [IMAGE_PLACEHOLDER]});
-        let (before, after) = split(&line);
-        assert!(before.ends_with("\"data\":["), "{before}");
-        assert_eq!(after, "]}\n");
-    }
 }

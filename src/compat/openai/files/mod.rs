@@ -7,8 +7,7 @@ mod upload;
 use super::batches::result_lines;
 use super::object_calls::{authenticate, creation_response};
 use super::object_ids::{WireFileId, no_such_file};
-use super::refusal::OpenAiResult;
-use super::sdk_attempt;
+use super::sdk_call;
 use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::blocking::blocking;
 use crate::application::caller::payer::Payer;
@@ -20,7 +19,7 @@ use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::recent_calls::RequestIdentity;
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::web::no_store;
 use actix_web::http::header;
@@ -54,10 +53,10 @@ async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
+    let (key, attempt) = (caller.key.id, sdk_call::attempt_of(&request));
     let upload = receive(&request, payload, &state, &caller).await;
     let calls = &state.recent_uploads;
     let upload = calls.record_if_refused(attempt, (key, None), upload, state.core.now())?;
@@ -122,7 +121,7 @@ async fn find_or_store(
     Ok((file, replayed))
 }
 
-async fn list(request: HttpRequest, state: web::Data<CompatState>) -> OpenAiResult {
+async fn list(request: HttpRequest, state: web::Data<CompatState>) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let page = file_list::page(&request, &state, caller.account()).await?;
     Ok(no_store::json(page))
@@ -132,7 +131,7 @@ async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let file = find_file(&request, &path, &state).await?;
     Ok(no_store::json(file_object::json(&file)))
 }
@@ -141,7 +140,7 @@ async fn delete(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     match find_file(&request, &path, &state).await? {
         File::Uploaded(file) => uploaded_files::delete(&state.jobs, file).await?,
         File::Results(file) => file_batches::delete_results(&state.core, file).await?,
@@ -154,7 +153,7 @@ async fn content(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let file = find_file(&request, &path, &state).await?;
     let mut response = HttpResponse::Ok();
     response.content_type("application/octet-stream");

@@ -1,32 +1,31 @@
 //! `POST /v1/responses`
 
-use super::input::{EarlierImage, InputImage};
 use super::lookup;
 use super::object::ResponseObject;
 use super::request::{self, PREVIOUS, Request};
-use super::stream;
+use super::stream::Events;
 use crate::application::settings::Settings;
-use crate::application::submission::generation_request::{GenerationRequest, Input};
+use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
-use crate::compat::auth;
 use crate::compat::base64_body;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
-use crate::compat::deadline;
+use crate::compat::conversation::InputImage;
 use crate::compat::drain::drain_if_refused;
-use crate::compat::earlier_image;
+use crate::compat::job_stream;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
-use crate::compat::openai::edit_body::resolve;
 use crate::compat::openai::edits::{check_headers, edit_request};
-use crate::compat::openai::object_ids::{no_such_item, no_such_previous};
-use crate::compat::openai::refusal::OpenAiResult;
-use crate::compat::openai::sdk_attempt;
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::openai::object_ids::{
+    image_call_id, no_such_item, no_such_previous, response_id,
+};
+use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
+use std::mem;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Origin, ResultImage};
 use tokio::time::Instant;
 
@@ -34,32 +33,17 @@ pub async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
-    let deadline = deadline::of_request(&request, &state.settings);
-    let caller = auth::authenticate(&request, &state.accounts).await;
-    let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
-    let (calls, core) = (&state.recent_calls, &state.core);
-    let mut call = Call {
-        state: &state,
-        caller: &caller,
-        attempt: Some(attempt),
-        deadline,
-    };
+) -> CompatResult {
+    let call = Call::of_sdk(&request, &state).await;
+    let mut call = drain_if_refused(&mut payload, call).await?;
     let received = receive(&call, &request, payload).await;
-    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
-    let (body, idempotency_key) = received?;
-    // Not noted: a retry of an invalid request is refused too.
-    let read = request::read(&body.text, &caller, &state.settings)?;
-    if !read.options.stream {
-        call.deadline = deadline::before_read_timeout(&request, deadline);
-    }
-    let inputs = resolve_inputs(&call, &read, body).await;
-    let inputs = calls.record_if_refused(attempt, (key, None), inputs, core.now())?;
-    let generation = generation_request(&read, inputs, idempotency_key, &state.settings)?;
-    let content = Some(generation.fingerprint());
+    let (body, idempotency_key) = call.recorded(None, received)?;
+    let mut read = request::read(&body.text, &call.caller, &state.settings)?;
+    call.heed_read_timeout(&request, read.options.stream);
+    let generation = generation_request(&mut read, body, idempotency_key, &state.settings)?;
+    let content = generation.fingerprint();
     let outcome = respond(&call, &request, read, generation).await;
-    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+    call.recorded(Some(content), outcome)
 }
 
 /// Returns the body and the idempotency key.
@@ -77,48 +61,17 @@ async fn receive(
     Ok((body, idempotency_key))
 }
 
-/// The input images, and the mask.
-type Inputs = (Vec<Input>, Option<Input>);
-
-async fn resolve_inputs(
-    call: &Call<'_>,
-    request: &Request,
-    mut body: ReceivedBody,
-) -> Result<Inputs, Refusal> {
-    let mut images = Vec::with_capacity(request.images.len());
-    for image in &request.images {
-        images.push(match image {
-            InputImage::Url(field, url) => resolve((field.clone(), url.clone()), Some(&mut body))?,
-            InputImage::Earlier(earlier) => copy(call, earlier).await?,
-        });
-    }
-    let mask = request.mask.clone();
-    let mask = mask
-        .map(|mask| resolve(mask, Some(&mut body)))
-        .transpose()?;
-    Ok((images, mask))
-}
-
-/// # Errors
-/// The account has no such response, or it has no image.
-async fn copy(call: &Call<'_>, earlier: &EarlierImage) -> Result<Input, Refusal> {
-    let EarlierImage { field, id, job } = earlier;
-    let copied = match job {
-        Some(job) => earlier_image::copy(call, *job, field).await?,
-        None => None,
-    };
-    copied.ok_or_else(|| match field.as_str() {
-        PREVIOUS => no_such_previous(id, field),
-        _ => no_such_item(id, field),
-    })
-}
-
 fn generation_request(
-    request: &Request,
-    inputs: Inputs,
+    request: &mut Request,
+    mut body: ReceivedBody,
     idempotency_key: Option<String>,
     settings: &Settings,
 ) -> Result<GenerationRequest, Refusal> {
+    let mut input = |image: InputImage| image.into_input(Some(&mut body));
+    let images = mem::take(&mut request.images).into_iter().map(&mut input);
+    let images = images.collect::<Result<Vec<_>, _>>()?;
+    let mask = request.mask.take().map(input).transpose()?;
+    let inputs = (images, mask);
     let generation = edit_request(&request.options, inputs, idempotency_key, settings)
         .map_err(|refusal| request.of_mask(refusal))?;
     Ok(GenerationRequest {
@@ -131,6 +84,14 @@ fn generation_request(
     })
 }
 
+/// The refusal of an earlier image that the account does not have.
+fn unknown_image(job: JobId, field: &str) -> Refusal {
+    match field {
+        PREVIOUS => no_such_previous(&response_id(job), field),
+        _ => no_such_item(&image_call_id(job), field),
+    }
+}
+
 async fn respond(
     call: &Call<'_>,
     http_request: &HttpRequest,
@@ -138,7 +99,8 @@ async fn respond(
     generation: GenerationRequest,
 ) -> Result<HttpResponse, Refusal> {
     let (state, account) = (call.state, call.caller.account());
-    let mut waiter = call.submit(generation).await?;
+    let waiter = call.submit_continued(generation, unknown_image).await;
+    let mut waiter = waiter.map_err(|refusal| request.of_mask(refusal))?;
     request_log::record_job(http_request, waiter.job);
     let Request {
         options,
@@ -156,7 +118,8 @@ async fn respond(
     let object = ResponseObject::of_job(state, job.ok_or_else(gone)?).await;
     let object = object.of_request(model, previous, &options);
     if options.stream {
-        return stream::respond(state.clone(), object, waiter, call.deadline).await;
+        let state = state.clone();
+        return job_stream::respond(Events { state, object }, waiter, call.deadline).await;
     }
     let parts = match image {
         Some(image) => {

@@ -5,8 +5,7 @@ use crate::compat::background;
 use crate::compat::base64_body::{self, Part};
 use crate::compat::openai::object_calls::authenticate;
 use crate::compat::openai::object_ids::{no_such_response, parse_response_id};
-use crate::compat::openai::refusal::OpenAiResult;
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::state::CompatState;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -17,19 +16,19 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let mut query = url::form_urlencoded::parse(request.query_string().as_bytes());
     if query.any(|it| it == ("stream".into(), "true".into())) {
         let message = "is not supported here; get the response until its status is `completed`";
-        return Err(Refusal::field("stream", message).into());
+        return Err(Refusal::field("stream", message));
     }
     let job = match parse_response_id(&path) {
         Some(id) => state.core.store.job(caller.account(), id).await?,
         None => None,
     };
     let job = job.ok_or_else(|| no_such_response(&path))?;
-    Ok(respond(&state, job).await?)
+    respond(&state, job).await
 }
 
 /// `POST /v1/responses/{response}/cancel`: cancels a queued job. A job that has started continues, and one that has ended stays as it is.
@@ -37,24 +36,24 @@ pub async fn cancel(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> OpenAiResult {
+) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let job = match parse_response_id(&path) {
         Some(id) => background::cancel(&state, caller.account(), id).await?,
         None => None,
     };
     let job = job.ok_or_else(|| no_such_response(&path))?;
-    Ok(respond(&state, job).await?)
+    respond(&state, job).await
 }
 
-pub async fn refuse_deletion() -> OpenAiResult {
+pub async fn refuse_deletion() -> CompatResult {
     let message = "responses cannot be deleted; delete an image with DELETE /api/v1/jobs/{job_id}/image, where the id of the response without `resp_` is the job_id";
-    Err(Refusal::new(Kind::NotFound, message).into())
+    Err(Refusal::new(Kind::NotFound, message))
 }
 
-pub async fn refuse_input_items() -> OpenAiResult {
+pub async fn refuse_input_items() -> CompatResult {
     let message = "input items are not stored; GET /api/v1/jobs lists the jobs with their prompts";
-    Err(Refusal::new(Kind::NotFound, message).into())
+    Err(Refusal::new(Kind::NotFound, message))
 }
 
 async fn respond(state: &CompatState, job: Job) -> Result<HttpResponse, Refusal> {

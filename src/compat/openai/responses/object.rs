@@ -1,6 +1,6 @@
 //! A Response object, made from the record of its job.
 
-use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::background;
 use crate::compat::openai::object_ids::{image_call_id, response_id};
@@ -15,11 +15,6 @@ use serde_json::{Value, json};
 use tintype_storage::domain::image_options::Background;
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptText, ResultImage};
 use tintype_storage::domain::output_format::OutputFormat;
-
-/// Replaced by the output. No text of the caller contains it: quotes in texts have a backslash.
-const OUTPUT_PLACEHOLDER: &str = r#""output":null"#;
-/// Replaced by the base64 text of the image. No other member of an item contains this character, which JSON must escape.
-const IMAGE_PLACEHOLDER: &str = "\u{0}";
 
 pub struct ResponseObject {
     pub job: Job,
@@ -107,47 +102,42 @@ impl ResponseObject {
     /// The object in the state of its job. `image` is that of a job that is done.
     pub fn parts(&self, image: Option<(&ResultImage, StoredImage)>) -> Vec<Part> {
         if let Some((image, stored)) = image {
-            let (before, after) = self.around_output(Status::Completed, Value::Null);
-            let (before, after) = ([Part::Text(before)], [Part::Text(after)]);
-            let item = self.image_item(image, stored);
-            return before.into_iter().chain(item).chain(after).collect();
+            let body = self.completed(image, stored.has_alpha);
+            return base64_body::parts(&body.to_string(), [stored]);
         }
         let status = Status::of(&self.job);
-        let text = match (status, wait_outcome(self.job.clone())) {
-            (Status::InProgress, _) => self.with_output(status, Some(&self.item("generating"))),
+        let body = match (status, wait_outcome(self.job.clone())) {
+            (Status::InProgress, _) => self.body(status, [self.item("generating")]),
             (_, Ok(WaitOutcome::Blocked(reason))) => self.failed(Kind::Blocked, &reason),
             (Status::Failed, Err(refusal)) => self.failed(refusal.kind, &refusal.message),
-            _ => self.with_output(status, None),
+            _ => self.body(status, []),
         };
-        vec![Part::Text(text)]
+        vec![Part::Text(body.to_string())]
+    }
+
+    /// The object with the place of its image.
+    pub fn completed(&self, image: &ResultImage, has_alpha: bool) -> Value {
+        self.body(Status::Completed, [self.image_item(image, has_alpha)])
     }
 
     /// The object of a job that failed, or was canceled.
-    pub fn failed(&self, kind: Kind, message: &str) -> String {
+    pub fn failed(&self, kind: Kind, message: &str) -> Value {
         if kind == Kind::Canceled {
-            return self.with_output(Status::Cancelled, None);
+            return self.body(Status::Cancelled, []);
         }
-        let mut item = String::new();
-        if kind == Kind::Blocked {
-            let mut blocked = self.item("failed");
-            blocked["error"] = json!({
+        let blocked = (kind == Kind::Blocked).then(|| {
+            let mut item = self.item("failed");
+            item["error"] = json!({
                 "type": "image_generation_user_error",
                 "code": "moderation_blocked",
                 "message": message,
                 "param": null,
             });
-            item = blocked.to_string();
-        }
-        let error = json!({"code": error_code(kind), "message": message});
-        let (before, after) = self.around_output(Status::Failed, error);
-        format!("{before}{item}{after}")
-    }
-
-    /// The object with this item, or without one.
-    pub fn with_output(&self, status: Status, item: Option<&Value>) -> String {
-        let (before, after) = self.around_output(status, Value::Null);
-        let item = item.map(Value::to_string).unwrap_or_default();
-        format!("{before}{item}{after}")
+            item
+        });
+        let mut body = self.body(Status::Failed, blocked);
+        body["error"] = json!({"code": error_code(kind), "message": message});
+        body
     }
 
     /// The output item without its image.
@@ -160,36 +150,24 @@ impl ResponseObject {
         })
     }
 
-    /// The output item with its image.
-    pub fn image_item(&self, image: &ResultImage, stored: StoredImage) -> Vec<Part> {
+    /// The output item with the place of its image.
+    pub fn image_item(&self, image: &ResultImage, has_alpha: bool) -> Value {
         let mut item = self.item("completed");
         let asked = self.job.options().background;
-        item["result"] = IMAGE_PLACEHOLDER.into();
+        item["result"] = base64_body::place().into();
         item["action"] = match self.inputs() {
             0 => "generate".into(),
             _ => "edit".into(),
         };
-        item["background"] = background::of_image(image, asked, Some(stored.has_alpha)).into();
+        item["background"] = background::of_image(image, asked, Some(has_alpha)).into();
         item["output_format"] = format_of(image).into();
         item["quality"] = self.quality.into();
         item["size"] = usage::size(image).into();
-        let item = item.to_string();
-        let (before, after) = item.split_once("\\u0000").unwrap_or((&item, ""));
-        vec![
-            Part::Text(before.to_owned()),
-            Part::Image(Box::new(stored)),
-            Part::Text(after.to_owned()),
-        ]
+        item
     }
 
-    /// The object before and after the items of its output.
-    fn around_output(&self, status: Status, error: Value) -> (String, String) {
-        let body = self.body(status, error).to_string();
-        let (before, after) = body.split_once(OUTPUT_PLACEHOLDER).unwrap_or((&body, ""));
-        (format!("{before}\"output\":["), format!("]{after}"))
-    }
-
-    fn body(&self, status: Status, error: Value) -> Value {
+    /// The object with these output items.
+    pub fn body(&self, status: Status, output: impl IntoIterator<Item = Value>) -> Value {
         let job = &self.job;
         let finished_at = match &job.state {
             JobState::Done { finished_at, .. } => Some(finished_at.seconds()),
@@ -204,13 +182,13 @@ impl ResponseObject {
             "completed_at": finished_at,
             "status": status.as_str(),
             "background": job.origin == Origin::Background,
-            "error": error,
+            "error": null,
             "incomplete_details": null,
             "instructions": null,
             "max_output_tokens": null,
             "metadata": metadata.map_or_else(|| json!({}), |it| json!(it)),
             "model": self.model,
-            "output": null,
+            "output": Vec::from_iter(output),
             "parallel_tool_calls": false,
             "previous_response_id": self.previous,
             "reasoning": null,

@@ -1,14 +1,18 @@
 //! The body of `POST /v1/responses`.
 
-use super::input::{self, EarlierImage, InputImage, Members};
+use super::input;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
+use crate::compat::conversation::{InputImage, Source};
+use crate::compat::fields::{Field, Object};
 use crate::compat::models;
 use crate::compat::openai::edit_body::image_url;
+use crate::compat::openai::mask;
 use crate::compat::openai::metadata;
-use crate::compat::openai::object_ids::parse_response_id;
-use crate::compat::openai::options::{Options, RawOptions, members_of};
+use crate::compat::openai::object_ids::{no_such_previous, parse_response_id};
+use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
+use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::json::Json;
 
 const TOOLS: &str = "tools";
@@ -27,7 +31,15 @@ const UNSUPPORTED: [(&str, &str); 2] = [
 const MASK: &str = "input_image_mask";
 const ACTION: &str = "action";
 /// Members of the tool that are no options of an image.
-const NO_OPTIONS: [&str; 5] = ["type", "model", "prompt", "stream", "response_format"];
+const NO_OPTIONS: [&str; 7] = [
+    "type",
+    "model",
+    "prompt",
+    "stream",
+    "response_format",
+    MASK,
+    ACTION,
+];
 
 /// A request whose images are not resolved yet.
 #[derive(Debug)]
@@ -38,8 +50,7 @@ pub struct Request {
     /// The model that the caller named.
     pub model: String,
     pub images: Vec<InputImage>,
-    /// The path of the URL of the mask, and the URL.
-    pub mask: Option<(String, String)>,
+    pub mask: Option<InputImage>,
     pub metadata: Option<Json>,
     /// As the caller wrote it.
     pub previous: Option<String>,
@@ -48,9 +59,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// A refusal of the mask, with the path of its member in this body.
+    /// A refusal that names the mask by its path in this body.
     pub fn of_mask(&self, refusal: Refusal) -> Refusal {
-        renamed(refusal, |_| format!("{}.{MASK}", self.tool))
+        match refusal.field.as_deref() {
+            Some(mask::FIELD) => renamed(refusal, |_| format!("{}.{MASK}", self.tool)),
+            _ => refusal,
+        }
     }
 }
 
@@ -59,57 +73,50 @@ impl Request {
 /// # Errors
 /// The first missing or invalid member; the model does not exist, or the key may not use it.
 pub fn read(text: &str, caller: &Payer, settings: &Settings) -> Result<Request, Refusal> {
-    let mut body = Members(members_of(text)?);
-    for (name, message) in UNSUPPORTED {
-        if body.take(name).is_some() {
-            return Err(Refusal::field(name, message));
-        }
-    }
-    check_tool_choice(body.take(TOOL_CHOICE))?;
-    let (path, mut tool) = find_tool(body.take(TOOLS))?;
+    let json = Json::parse(text, MAX_DEPTH)?;
+    let body = Object::of("", &json)?;
+    body.refuse(&UNSUPPORTED)?;
+    check_tool_choice(&body)?;
+    let found = find_tool(&body)?;
+    let tool = found.object()?;
     let background = body.flag("background")?;
     let stream = body.flag("stream")?;
     if background && stream {
         let message = "is not supported with `stream`; get the response at /v1/responses/{id}";
         return Err(Refusal::field("background", message));
     }
-    let model = model(
-        body.text("", "model")?,
-        tool.text(&path, "model")?,
-        settings,
-    );
-    let previous = body.text("", PREVIOUS)?;
-    let previous_image = previous.clone().map(|id| EarlierImage {
-        field: PREVIOUS.to_owned(),
-        job: parse_response_id(&id),
-        id,
+    let model = model(&body, &tool, settings)?;
+    let previous = body.text(PREVIOUS)?.map(|(_, id)| id.to_owned());
+    let previous_image = previous.as_deref().map(|id| {
+        let job = parse_response_id(id).ok_or_else(|| no_such_previous(id, PREVIOUS))?;
+        Ok::<_, Refusal>(InputImage {
+            field: PREVIOUS.to_owned(),
+            source: Source::Earlier(job),
+        })
     });
-    let (instructions, input) = (body.take(input::INSTRUCTIONS), body.take(input::FIELD));
-    let input = input::read(input, instructions, previous_image)?;
-    let metadata = metadata::read(body.take(metadata::FIELD))?;
-    let mask = tool
-        .take(MASK)
-        .map(|mask| image_url(&format!("{path}.{MASK}"), mask));
-    let mask = mask.transpose()?;
-    check_action(&path, &mut tool, input.images.is_empty())?;
+    let max_prompt_chars = settings.config.jobs.max_prompt_chars;
+    let input = input::read(&body, previous_image.transpose()?, max_prompt_chars)?;
+    let metadata = metadata::read(&body)?;
+    let mask = tool.get(MASK)?.map(|mask| image_url(&mask)).transpose()?;
+    check_action(&tool, input.images.is_empty())?;
     if mask.is_some() && input.images.is_empty() {
         let message = "needs an image in `input`, or `previous_response_id`";
-        return Err(Refusal::field(format!("{path}.{MASK}"), message));
+        return Err(Refusal::field(tool.path_of(MASK), message));
     }
-    let mut members = tool.0;
-    members.retain(|(name, _)| !NO_OPTIONS.contains(&name.as_str()));
-    members.push(("model".into(), Json::String(model.clone())));
-    members.push(("prompt".into(), Json::String(input.prompt)));
-    members.push(("stream".into(), Json::Bool(stream)));
-    let options = RawOptions::of_members(members).and_then(|it| it.read(caller, settings));
-    let options = options.map_err(|refusal| in_body(refusal, &path))?;
+    let options = RawOptions::of_object(&tool, &NO_OPTIONS).and_then(|mut options| {
+        options.set("model", model.clone())?;
+        options.set("prompt", input.prompt)?;
+        options.set("stream", stream.to_string())?;
+        options.read(caller, settings)
+    });
+    let options = options.map_err(|refusal| in_body(refusal, &found.path))?;
     if options.count > 1 {
         let message = "must be 1; send one request for each image";
-        return Err(Refusal::field(format!("{path}.n"), message));
+        return Err(Refusal::field(tool.path_of("n"), message));
     }
     Ok(Request {
         options,
-        tool: path,
+        tool: found.path,
         model,
         images: input.images,
         mask,
@@ -121,15 +128,17 @@ pub fn read(text: &str, caller: &Payer, settings: &Settings) -> Result<Request, 
 
 /// # Errors
 /// The choice is not to generate an image.
-fn check_tool_choice(choice: Option<Json>) -> Result<(), Refusal> {
-    let is_image = match &choice {
-        None => true,
-        Some(Json::String(text)) => text == "auto" || text == "required",
-        Some(Json::Object(members)) => members.iter().any(|(name, value)| {
-            let kinds = [TOOL, "allowed_tools"];
-            name == "type" && kinds.iter().any(|it| *value == Json::String((*it).into()))
-        }),
-        Some(_) => false,
+fn check_tool_choice(body: &Object<'_>) -> Result<(), Refusal> {
+    let Some(choice) = body.get(TOOL_CHOICE)? else {
+        return Ok(());
+    };
+    let is_image = match choice.value {
+        Json::String(text) => text == "auto" || text == "required",
+        Json::Object(_) => {
+            let kind = choice.object()?.text("type")?;
+            matches!(kind, Some((_, TOOL | "allowed_tools")))
+        }
+        _ => false,
     };
     let message = || format!("must be `auto`, `required` or {ADVICE}");
     is_image
@@ -137,42 +146,42 @@ fn check_tool_choice(choice: Option<Json>) -> Result<(), Refusal> {
         .ok_or_else(|| Refusal::field(TOOL_CHOICE, message()))
 }
 
-/// The path and the members of the tool that generates images.
-fn find_tool(tools: Option<Json>) -> Result<(String, Members), Refusal> {
-    let tools = match tools {
-        None => return Err(Refusal::missing(TOOLS, &format!("add {ADVICE}"))),
-        Some(Json::Array(tools)) => tools,
-        Some(_) => return Err(Refusal::field(TOOLS, "must be an array")),
-    };
-    let is_kind =
-        |(name, value): &(String, Json)| name == "type" && *value == Json::String(TOOL.into());
-    for (at, tool) in tools.into_iter().enumerate() {
-        if let Json::Object(members) = tool
-            && members.iter().any(is_kind)
-        {
-            return Ok((format!("{TOOLS}[{at}]"), Members(members)));
-        }
+/// The tool that generates images.
+fn find_tool<'a>(body: &Object<'a>) -> Result<Field<'a>, Refusal> {
+    let tools = body.get(TOOLS)?;
+    let tools = tools.ok_or_else(|| Refusal::missing(TOOLS, &format!("add {ADVICE}")))?;
+    if !matches!(tools.value, Json::Array(_)) {
+        return Err(Refusal::field(TOOLS, "must be an array"));
     }
-    Err(Refusal::field(TOOLS, format!("must contain {ADVICE}")))
+    let generates_images = |tool: &Field<'_>| {
+        let members = tool.object();
+        members.is_ok_and(|it| matches!(it.text("type"), Ok(Some((_, TOOL)))))
+    };
+    let found = tools.entries().find(generates_images);
+    found.ok_or_else(|| Refusal::field(TOOLS, format!("must contain {ADVICE}")))
 }
 
 /// The model of the tool if this service has it, because other programs name a chat model in the request.
-fn model(of_request: Option<String>, of_tool: Option<String>, settings: &Settings) -> String {
-    let exists = |model: &String| models::tier_of(&settings.config.tiers, model).is_some();
-    let model = of_tool.clone().filter(exists).or(of_request).or(of_tool);
-    model.unwrap_or_else(|| "fast".into())
+fn model(body: &Object<'_>, tool: &Object<'_>, settings: &Settings) -> Result<String, Refusal> {
+    let of_request = body.text("model")?.map(|(_, model)| model);
+    let of_tool = tool.text("model")?.map(|(_, model)| model);
+    let exists = |model: &&str| models::tier_of(&settings.config.tiers, model).is_some();
+    let model = of_tool.filter(exists).or(of_request).or(of_tool);
+    Ok(model.unwrap_or("fast").to_owned())
 }
 
-fn check_action(path: &str, tool: &mut Members, has_no_image: bool) -> Result<(), Refusal> {
-    let action = tool.text(path, ACTION)?;
-    let message = match action.as_deref() {
-        Some("edit") if has_no_image => {
+fn check_action(tool: &Object<'_>, has_no_image: bool) -> Result<(), Refusal> {
+    let Some((field, action)) = tool.text(ACTION)? else {
+        return Ok(());
+    };
+    let message = match action {
+        "edit" if has_no_image => {
             "must be `auto` or `generate` without an image in `input` and without `previous_response_id`"
         }
-        None | Some("auto" | "generate" | "edit") => return Ok(()),
-        Some(_) => "must be `auto`, `generate` or `edit`",
+        "auto" | "generate" | "edit" => return Ok(()),
+        _ => "must be `auto`, `generate` or `edit`",
     };
-    Err(Refusal::field(format!("{path}.{ACTION}"), message))
+    Err(Refusal::field(field, message))
 }
 
 /// A refusal of the options, with the path of the member in this body.

@@ -1,61 +1,33 @@
 //! `stream`: server-sent events, which are numbered. There are no partial images.
 
 use super::object::{ResponseObject, Status, is_failure_of_job};
-use crate::compat::base64_body::Part;
+use crate::compat::base64_body::{self, Part};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::openai::object_ids::image_call_id;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::response_head::response_head;
 use crate::compat::state::CompatState;
-use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::json;
-use tokio::time::Instant;
+use serde_json::{Value, json};
 
 /// The number of the first event after those that precede the outcome.
 const OUTCOME: u32 = 5;
 
-struct Events {
-    state: Data<CompatState>,
-    object: ResponseObject,
-}
-
-/// # Errors
-/// The job fails before anything has been sent.
-pub async fn respond(
-    state: Data<CompatState>,
-    object: ResponseObject,
-    waiter: JobWaiter,
-    deadline: Instant,
-) -> Result<HttpResponse, Refusal> {
-    let mut response = response_head(waiter.replayed);
-    response.content_type("text/event-stream");
-    let events = Events { state, object };
-    let body = job_stream::body(events, waiter, deadline).await?;
-    Ok(response.body(body))
+pub struct Events {
+    pub state: Data<CompatState>,
+    pub object: ResponseObject,
 }
 
 impl StreamFormat for Events {
-    fn keep_alive(&self) -> &'static str {
-        ": keep-alive\n\n"
-    }
-
     fn first_events(&self) -> String {
-        let response = self.object.with_output(Status::InProgress, None);
-        let response = format!(r#","response":{response}"#);
-        let item = self.object.item("in_progress");
-        let item = format!(r#","output_index":0,"item":{item}"#);
-        let mut events = String::new();
-        for (number, (kind, members)) in (0..).zip([
-            ("response.created", &response),
-            ("response.in_progress", &response),
-            ("response.output_item.added", &item),
-        ]) {
-            events += &format!("{}{members}{END}", head(kind, number));
-        }
-        events + &self.call_event("in_progress", 3) + &self.call_event("generating", 4)
+        let response = json!({"response": self.object.body(Status::InProgress, [])});
+        let item = json!({"output_index": 0, "item": self.object.item("in_progress")});
+        event("response.created", 0, response.clone())
+            + &event("response.in_progress", 1, response)
+            + &event("response.output_item.added", 2, item)
+            + &self.call_event("in_progress", 3)
+            + &self.call_event("generating", 4)
     }
 
     async fn events(
@@ -72,51 +44,40 @@ impl StreamFormat for Events {
         let job = &self.object.job;
         let ended = self.state.core.store.job(job.account, job.id).await?;
         let object = self.object.with_job(ended.unwrap_or_else(|| job.clone()));
-        let mut events = vec![Part::Text(format!(
-            r#"{}{},"output_index":0,"item":"#,
-            self.call_event("completed", OUTCOME),
-            head("response.output_item.done", OUTCOME + 1)
-        ))];
-        events.extend(object.image_item(&image, first));
-        events.push(Part::Text(format!(
-            r#"{END}{},"response":"#,
-            head("response.completed", OUTCOME + 2)
-        )));
-        events.extend(object.parts(Some((&image, second))));
-        events.push(Part::Text(END.into()));
-        Ok(events)
+        let item = object.image_item(&image, first.has_alpha);
+        let item = json!({"output_index": 0, "item": item});
+        let response = json!({"response": object.completed(&image, second.has_alpha)});
+        let events = self.call_event("completed", OUTCOME)
+            + &event("response.output_item.done", OUTCOME + 1, item)
+            + &event("response.completed", OUTCOME + 2, response);
+        Ok(base64_body::parts(&events, [first, second]))
     }
 
     /// If the job may continue, the event has the member `error`, for which the SDKs raise an exception.
     fn error_event(&self, refusal: &Refusal) -> String {
         if is_failure_of_job(refusal) {
             let response = self.object.failed(refusal.kind, &refusal.message);
-            let head = head("response.failed", OUTCOME);
-            return format!(r#"{head},"response":{response}{END}"#);
+            return event("response.failed", OUTCOME, json!({"response": response}));
         }
         let mut body = Dialect::OpenAi.body(refusal);
         for name in ["code", "message", "param"] {
             body[name] = body["error"][name].clone();
         }
-        body["type"] = "error".into();
-        body["sequence_number"] = OUTCOME.into();
-        format!("event: error\ndata: {body}\n\n")
+        event("error", OUTCOME, body)
     }
 }
 
 impl Events {
     /// An event of the item in the output.
     fn call_event(&self, status: &str, number: u32) -> String {
-        let head = head(&format!("response.image_generation_call.{status}"), number);
-        let id = json!(image_call_id(self.object.job.id));
-        format!(r#"{head},"output_index":0,"item_id":{id}{END}"#)
+        let kind = format!("response.image_generation_call.{status}");
+        let id = image_call_id(self.object.job.id);
+        event(&kind, number, json!({"output_index": 0, "item_id": id}))
     }
 }
 
-/// The end of an event that begins with [`head`].
-const END: &str = "}\n\n";
-
-/// An event up to its other members.
-fn head(kind: &str, number: u32) -> String {
-    format!("event: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{number}")
+fn event(kind: &str, number: u32, mut data: Value) -> String {
+    data["type"] = kind.into();
+    data["sequence_number"] = number.into();
+    job_stream::event(kind, &data)
 }

@@ -1,4 +1,4 @@
-//! Members of a JSON object under either of their names in the JSON format of protobuf: camelCase or snake_case.
+//! Members of a JSON object with their paths. A camelCase name also stands for its snake_case form, as in the JSON format of protobuf.
 
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
@@ -28,7 +28,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A member by its camelCase name. `null` counts as missing.
+    /// All members.
+    pub fn members(&self) -> impl Iterator<Item = (&'a str, &'a Json)> {
+        self.members.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// A member by its name. `null` counts as missing.
     ///
     /// Builds no text for a missing member: a body can have hundreds of thousands of objects.
     pub fn get(&self, name: &str) -> Result<Option<Field<'a>>, Refusal> {
@@ -42,11 +47,7 @@ impl<'a> Object<'a> {
         let Some(value) = found.next() else {
             return Ok(None);
         };
-        let path = if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.path)
-        };
+        let path = self.path_of(name);
         match found.next() {
             None => Ok(Some(Field { path, value })),
             Some(_) => {
@@ -54,6 +55,14 @@ impl<'a> Object<'a> {
                 let message = format!("is given twice, as `{name}` and as `{snake}`");
                 Err(Refusal::field(path, message))
             }
+        }
+    }
+
+    /// The path of a member.
+    pub fn path_of(&self, name: &str) -> String {
+        match self.path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
         }
     }
 
@@ -65,6 +74,34 @@ impl<'a> Object<'a> {
         match found.value {
             Json::String(text) => Ok(Some((found.path, text))),
             _ => Err(Refusal::field(found.path, "must be a string")),
+        }
+    }
+
+    /// The path and value of a member that must be there, and be a string.
+    pub fn required(&self, name: &str) -> Result<(String, &'a str), Refusal> {
+        let found = self.text(name)?;
+        found.ok_or_else(|| Refusal::missing(self.path_of(name), ""))
+    }
+
+    /// Refuses members, each with its message.
+    pub fn refuse(&self, unsupported: &[(&str, &str)]) -> Result<(), Refusal> {
+        for (name, message) in unsupported {
+            if let Some(found) = self.get(name)? {
+                return Err(Refusal::field(found.path, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// A member that must be true or false, its default.
+    pub fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.get(name)? {
+            None => Ok(false),
+            Some(Field {
+                value: Json::Bool(value),
+                ..
+            }) => Ok(*value),
+            Some(found) => Err(Refusal::field(found.path, "must be true or false")),
         }
     }
 

@@ -1,7 +1,9 @@
-//! The turns of a conversation, and the prompt and the input images that they mean.
+//! Conversations of both APIs: their turns, and the prompt and the input images that they mean.
 
+use super::body::ReceivedBody;
+use super::refusal::Refusal;
 use crate::api::generation::url_fault;
-use crate::compat::refusal::Refusal;
+use crate::application::submission::generation_request::Input;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::request::MAX_INPUTS;
 
@@ -29,6 +31,48 @@ pub enum Source {
     Earlier(JobId),
 }
 
+/// Of an image whose data was not taken out of the body.
+pub const NO_DATA_URL: &str = "must be an http:// or https:// URL; a batch takes no data URLs";
+
+impl InputImage {
+    /// An image whose data the scanner has replaced with a number.
+    ///
+    /// # Errors
+    /// The scanner has not seen the data.
+    pub fn inline(field: String, number: &str) -> Result<Self, Refusal> {
+        match number.parse().map(Source::Inline) {
+            Ok(source) => Ok(Self { field, source }),
+            Err(_) => Err(Refusal::field(field, "must be base64")),
+        }
+    }
+
+    /// # Errors
+    /// The URL is invalid.
+    pub fn at_url(field: String, url: &str) -> Result<Self, Refusal> {
+        match url_fault(url) {
+            Some(message) => Err(Refusal::field(field, message)),
+            None => Ok(Self {
+                field,
+                source: Source::Url(url.to_owned()),
+            }),
+        }
+    }
+
+    /// As an input of a job. `received` has the data of inline images, and is `None` for a request of a batch.
+    ///
+    /// # Errors
+    /// The data is not a valid image.
+    pub fn into_input(self, received: Option<&mut ReceivedBody>) -> Result<Input, Refusal> {
+        let field = self.field;
+        match (self.source, received) {
+            (Source::Inline(number), Some(received)) => received.take(number, field),
+            (Source::Inline(_), None) => Err(Refusal::field(field, NO_DATA_URL)),
+            (Source::Url(url), _) => Ok(Input::Url { url, field }),
+            (Source::Earlier(job), _) => Ok(Input::Earlier { job, field }),
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Turn {
     pub is_model: bool,
@@ -37,48 +81,25 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// A turn of the model with images that it generated.
+    pub fn of_model(images: impl IntoIterator<Item = InputImage>) -> Self {
+        Self {
+            is_model: true,
+            images: images.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     pub fn add_text(&mut self, text: &str) {
         let text = text.replace('\0', "");
         if !text.is_empty() {
             self.texts.push(text);
         }
     }
-
-    /// Adds an image whose data the scanner has replaced with a number.
-    ///
-    /// # Errors
-    /// The scanner has not seen the data.
-    pub fn add_inline(&mut self, field: String, number: &str) -> Result<(), Refusal> {
-        let number = number
-            .parse()
-            .map_err(|_| Refusal::field(&field, "must be base64"))?;
-        let source = Source::Inline(number);
-        self.images.push(InputImage { field, source });
-        Ok(())
-    }
-
-    /// Adds an image at a URL. `inline_form` is what has the data of an image instead.
-    ///
-    /// # Errors
-    /// The URL is invalid.
-    pub fn add_url(&mut self, field: String, url: &str, inline_form: &str) -> Result<(), Refusal> {
-        if url.starts_with("data:") {
-            let message = format!(
-                "must start with http:// or https://; send the data itself as {inline_form}"
-            );
-            return Err(Refusal::field(field, message));
-        }
-        if let Some(message) = url_fault(url) {
-            return Err(Refusal::field(field, message));
-        }
-        let source = Source::Url(url.to_owned());
-        self.images.push(InputImage { field, source });
-        Ok(())
-    }
 }
 
 impl Content {
-    /// Consecutive entries of one role are one turn, as for Gemini. The texts of the last user turn are the prompt, and its images are
+    /// Consecutive entries of one role are one turn. The texts of the last user turn are the prompt, and its images are
     /// inputs. The images of earlier model turns are inputs too, because the user continues to work on them; of these the oldest are
     /// dropped beyond the 14 inputs of a job. Earlier texts are ignored, because they describe images that already exist.
     ///
