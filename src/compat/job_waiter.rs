@@ -217,7 +217,7 @@ impl JobWaiter {
                 // A repeated request must create a new job.
                 self.on_drop = OnDrop::Nothing;
                 let message = "the image of this request is no longer stored";
-                return Refusal::new(Kind::NotFound, message);
+                return Refusal::new(Kind::NoSuchObject, message);
             }
             tracing::error!(target: FAULT_TARGET, job = %self.job, %error, "could not read an image");
             self.unreadable_image()

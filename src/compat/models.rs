@@ -29,7 +29,8 @@ pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
     let model = model.strip_prefix("models/").unwrap_or(model);
     let message = format!(
         "models/{model} is not found for API version {version}, or is not supported for {method}. \
-         Call ListModels to see the list of available models and their supported methods."
+         Call ListModels to see the list of available models and their supported methods. The operator can \
+         give one of them this name (`compat_models`)."
     );
     Refusal::new(Kind::UnknownModel, message)
 }

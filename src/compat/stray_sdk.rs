@@ -71,8 +71,8 @@ pub fn base_url_advice(dialect: Dialect, path: &str) -> Option<&'static str> {
         (Dialect::OpenAi, _) => {
             "set the base URL of the SDK to the address of this service with /v1 at its end, such as https://pictures.example/v1"
         }
-        (Dialect::Gemini, "v1beta1") => {
-            "Vertex AI is not supported; create the client without `vertexai`"
+        (Dialect::Gemini, "v1beta1" | "projects" | "publishers") => {
+            "Vertex AI is not supported; create the client without `enterprise` and `vertexai`"
         }
         (Dialect::Gemini, _) => {
             "set the base URL of the SDK to the address of this service without /api and without a version, such as https://pictures.example; the SDK appends the version"

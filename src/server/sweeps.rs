@@ -119,7 +119,9 @@ impl Sweeps {
         let find = async |cursor: &[u8], limit| {
             // An entry that was written while the clock was ahead does not keep the older entries behind it.
             let is_old = |entry: &AuditEntry| entry.at < older_than;
-            AUDIT_LOG.delete_where(&core.store, cursor, limit, is_old).await
+            AUDIT_LOG
+                .delete_where(&core.store, cursor, limit, is_old)
+                .await
         };
         self.delete(core, "lines of the audit log", None, find)
             .await;

@@ -229,6 +229,20 @@ fn other_calls_of_the_api_are_refused_with_advice() {
         ),
         (
             "POST",
+            "/v1/responses/compact".into(),
+            unknown,
+            404,
+            "/v1/responses",
+        ),
+        (
+            "POST",
+            "/v1/responses/input_tokens".into(),
+            unknown,
+            404,
+            "/v1/responses",
+        ),
+        (
+            "POST",
             "/v1/responses/compact/x".into(),
             unknown,
             404,

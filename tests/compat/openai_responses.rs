@@ -176,7 +176,8 @@ fn the_model_is_that_of_the_tool_if_it_exists_and_else_that_of_the_request() {
         match expected {
             Some(model) => assert_eq!(answer.json()["model"], model),
             None => {
-                answer.assert_openai_error(404, INVALID, Some("model_not_found"));
+                let said = answer.assert_openai_error(404, INVALID, Some("model_not_found"));
+                assert!(said.contains("if its tool names a model"), "{said}");
                 assert_eq!(answer.json()["error"]["param"], "model");
             }
         }

@@ -48,6 +48,7 @@ fn google_is_told_to_leave_the_path_out_of_the_base_url() {
         ("/api/v1/v1beta", 401, "UNAUTHENTICATED", "without /api"),
         ("/v1beta/v1", 404, "NOT_FOUND", "without /api"),
         ("/v1beta1/publishers/google", 404, "NOT_FOUND", "`vertexai`"),
+        ("/publishers/google", 404, "NOT_FOUND", "`enterprise`"),
     ] {
         let call = server.post(&format!("{prefix}/models/fast:generateContent"));
         let call = call.header("x-goog-api-key", &customer.key).json(&fox());

@@ -164,6 +164,12 @@ fn only_a_queued_interaction_can_be_canceled() {
     assert_eq!(get(&server, &customer, &queued)["status"], "cancelled");
     server.assert_money(&customer, "1.00", "0.039", "0.961");
     assert_eq!(cancel(&running)["status"], "in_progress");
+    let delete = |id: &str| call(&server, &customer, "DELETE", id);
+    let refused = delete(&running).send();
+    let said = refused.assert_google_error(400, "INVALID_ARGUMENT");
+    assert!(said.contains(&format!("{running}/cancel")), "{said}");
+    // It has no image to delete.
+    assert_eq!(delete(&queued).expect(200).json(), json!({}));
     server.generator.release_all();
     until_status(&server, &customer, &running, "completed");
     assert_eq!(output_image(&cancel(&running)), tiny_png());
@@ -187,6 +193,10 @@ fn a_failure_has_a_code_and_a_message_and_costs_nothing() {
         assert!(failed["errors"][0]["message"].is_string());
         assert_eq!(failed["steps"], json!([]));
         assert!(failed.get("usage").is_none());
+        assert_eq!(
+            call(&server, &customer, "DELETE", &id).expect(200).json(),
+            json!({})
+        );
     }
     // A caller that waits gets a block in the same form, and other failures as the errors that they are.
     let refused = create(&server, &customer, &fox()).send();

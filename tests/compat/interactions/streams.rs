@@ -88,9 +88,13 @@ fn a_slow_stream_sends_keep_alives_and_then_its_failure() {
     server.generator.release_all();
     let answer = wire.answer_to("POST").expect("an answer");
     let events = events_of(&answer);
-    assert_eq!(events.len(), 2);
-    assert_eq!(events[0].0, "error");
+    let names: Vec<&str> = events.iter().map(|it| it.0.as_str()).collect();
+    let begin = ["interaction.created", "interaction.status_update"];
+    assert_eq!(names, [&begin[..], &["error", "done"]].concat());
     let error = json!({"code": "INVALID_ARGUMENT", "message": "not that"});
-    assert_eq!(events[0].1["error"], error);
+    assert_eq!(events[2].1["error"], error);
+    // A caller whose stream breaks knows what to look up.
+    let id = id_of(&events[0].1["interaction"]);
+    assert_eq!(get(&server, &customer, &id)["status"], "failed");
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }

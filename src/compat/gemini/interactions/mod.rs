@@ -22,7 +22,7 @@ use crate::compat::drain::drain_if_refused;
 use crate::compat::job_stream;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::preflight;
-use crate::compat::refusal::{CompatResult, Refusal};
+use crate::compat::refusal::{CompatResult, Kind, Refusal};
 use crate::compat::response_head::response_head;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
@@ -34,7 +34,7 @@ use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, web};
 use serde_json::json;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Job, Origin};
+use tintype_storage::domain::job::{Job, JobState, Origin};
 use tokio::time::Instant;
 
 const JSON: &str = "application/json; charset=UTF-8";
@@ -132,7 +132,10 @@ impl Submitted {
         } = self;
         let mut response = response_head(waiter.replayed);
         let parts = match mode {
-            Mode::Stream => return job_stream::respond(Events(view), waiter, deadline).await,
+            Mode::Stream => {
+                let job = view.job(&waiter).await?;
+                return job_stream::respond(Events { view, job }, waiter, deadline).await;
+            }
             Mode::Background => {
                 let job = view.job(&waiter).await?;
                 view.started(&job)
@@ -178,14 +181,27 @@ async fn cancel(
     respond(&request, &path.1, &state, job).await
 }
 
-/// `DELETE {version}/interactions/{id}`: deletes the image.
+/// `DELETE {version}/interactions/{id}`: deletes the image. An interaction that ended without one has nothing to delete.
 async fn delete(
     request: HttpRequest,
     path: web::Path<(String, String)>,
     state: web::Data<CompatState>,
 ) -> CompatResult {
     let (account, id) = authenticate(&request, &path.1, &state).await?;
-    deletion::delete(&state.jobs, &Caller::ApiKey(account), account, id).await?;
+    let job = state.core.store.job(account, id).await?;
+    match job.ok_or_else(|| no_interaction(&path.1))?.state {
+        JobState::Queued | JobState::Processing { .. } => {
+            let message = format!(
+                "the interaction is in progress; cancel it first: POST {}/cancel",
+                request.path()
+            );
+            return Err(Refusal::new(Kind::Invalid, message));
+        }
+        JobState::Done { .. } => {
+            deletion::delete(&state.jobs, &Caller::ApiKey(account), account, id).await?;
+        }
+        JobState::Failed { .. } => {}
+    }
     Ok(no_store::json(json!({})))
 }
 

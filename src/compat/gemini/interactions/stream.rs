@@ -7,11 +7,15 @@ use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use serde_json::{Value, json};
-use tintype_storage::domain::job::ResultImage;
+use tintype_storage::domain::job::{Job, ResultImage};
 
 const END: &str = "event: done\ndata: [DONE]\n\n";
 
-pub struct Events(pub View);
+pub struct Events {
+    pub view: View,
+    /// As it was when the call was accepted.
+    pub job: Job,
+}
 
 /// The names of the events.
 struct Names {
@@ -38,12 +42,20 @@ const OF_OUTPUTS: Names = Names {
 };
 
 impl StreamFormat for Events {
+    /// They tell the id, with which the caller can look up the interaction after a broken connection.
+    fn first_events(&self) -> String {
+        let begun = self.view.members(&self.job, "in_progress");
+        let update = json!({"interaction_id": self.job.id.to_string(), "status": "in_progress"});
+        text_of(self.names().created, json!({"interaction": begun}))
+            + &text_of("interaction.status_update", update)
+    }
+
     async fn events(
         &self,
         waiter: &mut JobWaiter,
         outcome: WaitOutcome,
     ) -> Result<Vec<Part>, Refusal> {
-        let view = &self.0;
+        let view = &self.view;
         let image = match outcome {
             WaitOutcome::Image(image) => {
                 let opened = waiter.open(&image).await?;
@@ -52,11 +64,7 @@ impl StreamFormat for Events {
             WaitOutcome::Blocked(_) => None,
         };
         let job = view.job(waiter).await?;
-        let names = self.names();
-        let begun = view.members(&job, "in_progress");
-        let mut parts = vec![event(names.created, json!({"interaction": begun}))];
-        let update = json!({"interaction_id": job.id.to_string(), "status": "in_progress"});
-        parts.push(event("interaction.status_update", update));
+        let mut parts = Vec::new();
         let mut ended = view.members(&job, status(&job));
         if let Some((stored, image)) = image {
             self.push_content(&mut parts, &stored, image);
@@ -64,7 +72,7 @@ impl StreamFormat for Events {
         } else if let Some(error) = failure(&job) {
             parts.push(event("error", json!({"error": error})));
         }
-        parts.push(event(names.completed, json!({"interaction": ended})));
+        parts.push(event(self.names().completed, json!({"interaction": ended})));
         parts.push(Part::Text(END.into()));
         Ok(parts)
     }
@@ -76,7 +84,7 @@ impl StreamFormat for Events {
 
 impl Events {
     fn names(&self) -> &'static Names {
-        match self.0.shape {
+        match self.view.shape {
             Shape::Steps => &OF_STEPS,
             Shape::Outputs => &OF_OUTPUTS,
         }
@@ -84,14 +92,14 @@ impl Events {
 
     /// One step with all contents, or each content for an older SDK.
     fn push_content(&self, parts: &mut Vec<Part>, stored: &ResultImage, image: StoredImage) {
-        let (names, is_step) = (self.names(), self.0.shape == Shape::Steps);
+        let (names, is_step) = (self.names(), self.view.shape == Shape::Steps);
         let start = |index: usize, kind: &str| match is_step {
             true => json!({"index": index, "step": {"type": "model_output"}}),
             false => json!({"index": index, "content": {"type": kind}}),
         };
         let stop = |index: usize| event(names.content_stop, json!({"index": index}));
         let mut index = 0;
-        if self.0.with_text {
+        if self.view.with_text {
             let text = json!({"index": index, "delta": {"type": "text", "text": TEXT}});
             parts.push(event(names.content_start, start(index, "text")));
             parts.push(event(names.content_delta, text));
@@ -100,7 +108,7 @@ impl Events {
                 index += 1;
             }
         }
-        if !(is_step && self.0.with_text) {
+        if !(is_step && self.view.with_text) {
             parts.push(event(names.content_start, start(index, "image")));
         }
         let delta = json!({"index": index, "delta": image_content(&stored.key)});

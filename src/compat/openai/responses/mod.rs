@@ -13,6 +13,11 @@ use actix_web::web;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(guarded(web::resource("/v1/responses"), "POST").post(creation::create))
+        // They have the form of an id.
+        .service(
+            web::resource(["/v1/responses/compact", "/v1/responses/input_tokens"])
+                .default_service(web::to(not_found)),
+        )
         .service(
             guarded(web::resource("/v1/responses/{response}"), "GET")
                 .get(lookup::show)

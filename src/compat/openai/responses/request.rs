@@ -11,7 +11,7 @@ use crate::compat::openai::mask;
 use crate::compat::openai::metadata;
 use crate::compat::openai::object_ids::{no_such_previous, parse_response_id};
 use crate::compat::openai::options::{Options, RawOptions};
-use crate::compat::refusal::Refusal;
+use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::json::Json;
 
@@ -185,7 +185,11 @@ fn check_action(tool: &Object<'_>, has_no_image: bool) -> Result<(), Refusal> {
 }
 
 /// A refusal of the options, with the path of the member in this body.
-fn in_body(refusal: Refusal, path: &str) -> Refusal {
+fn in_body(mut refusal: Refusal, path: &str) -> Refusal {
+    if refusal.kind == Kind::UnknownModel {
+        refusal.message +=
+            "; a program that names a chat model works if its tool names a model of this service";
+    }
     renamed(refusal, |field| match field {
         "model" => field.to_owned(),
         "prompt" => input::FIELD.to_owned(),
