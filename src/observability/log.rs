@@ -86,6 +86,7 @@ mod tests {
         };
         let text = written(layers, || {
             tracing::trace!(target: LOGS_VALUES[0], "a page");
+            tracing::debug!(target: LOGS_VALUES[1], "a statement");
             tracing::warn!(target: LOGS_VALUES[0], "a fault");
             tracing::trace!(target: "tintype::http", "a call");
         });

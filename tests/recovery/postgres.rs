@@ -9,6 +9,7 @@ use crate::kill_load::{
 };
 use crate::peer::Peer;
 use crate::test_directory::{Service, TestDirectory, until};
+use serde_json::json;
 use std::sync::Mutex;
 use tintype_postgres::testing::{Server, server};
 
@@ -120,6 +121,29 @@ fn records_are_imported_into_a_database_and_exported_while_a_service_uses_it() {
     assert_eq!(records(&again.out), records(&exported.out));
     assert_eq!(place.run(&["verify"]).code, Some(0));
     service.stop();
+}
+
+#[test]
+fn the_log_contains_no_prompt_at_any_level() {
+    const PROMPT: &str = "portrait of Erika Mustermann";
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let mut place = place(&database.url(), &bucket);
+    place.set("LOG__FILTER", "trace");
+    let mut service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    let body = json!({"prompt": PROMPT, "aspect_ratio": "1:1"});
+    let job = client.call("POST", "/api/v1/nb/text-generations", Some(&body));
+    let job = job.accepted();
+    client.job_when(&job, "done");
+    let log = service.end();
+    assert!(log.contains("TRACE"), "{log}");
+    // Drivers print stored values as lists of bytes.
+    let bytes = format!("{:?}", PROMPT.as_bytes());
+    for prompt in [PROMPT, bytes.trim_matches(['[', ']'])] {
+        let line = log.lines().find(|line| line.contains(prompt));
+        assert_eq!(line, None);
+    }
 }
 
 #[test]

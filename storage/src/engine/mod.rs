@@ -41,8 +41,8 @@ pub type Pairs = Vec<(Key, Value)>;
 /// The largest value that an engine accepts.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
-/// Modules whose log lines below the level `info` contain stored values.
-pub const LOGS_VALUES: [&str; 1] = ["sled"];
+/// Modules whose log lines below the level `info` contain stored values: those of sled and of the driver of PostgreSQL.
+pub const LOGS_VALUES: [&str; 2] = ["sled", "tokio_postgres"];
 
 /// One atomic change and its completion callback.
 pub struct Commit {
