@@ -95,7 +95,6 @@ impl Store {
         let mut needed = FAVOURITES.jobs_in(self, account, from, last).await?;
         needed.extend(self.jobs_with_delivery(account, from, last).await?);
         let without_image = DELETED_IMAGES.jobs_in(self, account, from, last).await?;
-        let refunded = JOB_REFUNDS.jobs_in(self, account, from, last).await?;
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
@@ -105,12 +104,11 @@ impl Store {
             match ended.await? {
                 Some(day) if !is_needed => {
                     let key = (account, job.id);
-                    step.writes.push(ENDED_JOBS.delete(&key));
+                    // Also without a refund: one that is recorded meanwhile must not stay.
+                    step.writes
+                        .extend([ENDED_JOBS.delete(&key), JOB_REFUNDS.delete(&key)]);
                     if without_image.contains(&job.id) {
                         step.writes.push(DELETED_IMAGES.delete(&key));
-                    }
-                    if refunded.contains(&job.id) {
-                        step.writes.push(JOB_REFUNDS.delete(&key));
                     }
                     step.ended_on(day);
                 }

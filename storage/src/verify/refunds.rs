@@ -21,10 +21,15 @@ pub(super) fn verify(
         verify_job(store, (account, job), refunded, report)?;
     }
     JOB_REFUNDS.visit(store, |key, recorded| {
+        let (_, job) = key;
         let refunded = of_jobs.get(&key).copied().unwrap_or_default();
         if recorded != refunded {
-            let (_, job) = key;
             report.fault(differ(&format!("job {job}"), recorded, refunded));
+        }
+        if ENDED_JOBS.get(store, &key).wait()?.is_none() {
+            report.fault(format!(
+                "there is a sum of the refunds of job {job}, which does not exist or has not ended"
+            ));
         }
         Ok(())
     })?;

@@ -1,6 +1,6 @@
 //! Refunds of jobs: at most their charges, in the ledger and in verification.
 
-use crate::old_jobs::{forget, on_day};
+use crate::old_jobs::{commit, forget, on_day};
 use crate::support::*;
 use tintype_storage::domain::amount::AmountError;
 use tintype_storage::domain::ids::{JobId, TransactionId};
@@ -157,6 +157,34 @@ fn the_refund_of_a_deleted_job_stays_in_the_ledger() {
     let again = refund(&mut till, &refund_of(old, "", None));
     assert!(matches!(again, Err(RefundError::UnknownJob)));
     till.check();
+}
+
+#[test]
+fn a_refund_during_the_deletion_of_its_job_leaves_no_record_of_the_job() {
+    let mut till = Till::with("5");
+    till.now = on_day(1);
+    let job = done(&mut till, "0.10");
+    let step = till.store.delete_ended_jobs(2, &[]).wait();
+    let (deletion, _) = step.expect("a step");
+    refund(&mut till, &refund_of(job, "0.06", None)).expect("refund");
+    commit(&till.store, deletion);
+    assert_eq!(refunded(&till, job), None);
+    till.check();
+}
+
+#[test]
+fn the_refunds_of_a_missing_job_are_reported() {
+    let mut till = Till::with("5");
+    till.now = on_day(1);
+    let job = done(&mut till, "0.10");
+    refund(&mut till, &refund_of(job, "0.06", None)).expect("refund");
+    assert!(forget(&till.store, 2) > 0);
+    let left = JOB_REFUNDS.put(&(ACCOUNT, job), &amount("0.06"));
+    commit(&till.store, vec![left]);
+    let fault = format!(
+        "there is a sum of the refunds of job {job}, which does not exist or has not ended"
+    );
+    assert_eq!(till.faults(), [fault]);
 }
 
 #[test]
