@@ -1,11 +1,16 @@
 //! The operator erases a job whose delivery is pending: the delivery goes on, without the erased texts.
 
-use crate::helpers::server;
+use crate::helpers::{options, server};
 use crate::receiver::{Receiver, Reply};
+use crate::support::{Server, until};
 use serde_json::{Value, json};
+use std::thread;
 use std::time::Duration;
 use tintype_egress::testing::server::text;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::testing::stalled::StalledEngine;
 
 #[test]
 fn a_pending_delivery_of_an_erased_job_is_sent_without_its_metadata() {
@@ -46,5 +51,73 @@ fn a_pending_delivery_of_an_erased_job_is_sent_without_its_metadata() {
         (&json!(job), &Value::Null)
     );
     assert_eq!(sent["status"], "done");
+    server.assert_settled();
+}
+
+/// A process may die between two commits. A repeated command finds jobs by their metadata, so it finds no erased one.
+#[test]
+fn a_job_is_erased_after_the_requests_that_its_attempts_have_sent() {
+    let receiver = Receiver::deciding(|_, _| Reply::Status(200));
+    let gate = StalledEngine::in_memory();
+    let server = Server::with(options().behind(&gate));
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create_with(&customer, json!({"metadata": {"user": "lovelace"}}));
+    let delivery = server.delivery_in(&job, "delivered");
+    let account = customer.account.parse().unwrap();
+    let id: JobId = job.parse().unwrap();
+    let delivery: DeliveryId = delivery["delivery_id"].as_str().unwrap().parse().unwrap();
+    let store = &server.inside().store;
+    let is_erased = || {
+        let job = store.job(account, id).wait().unwrap();
+        job.unwrap().is_erased()
+    };
+    let keeps_requests = || {
+        let attempts = store.attempts(delivery).wait().unwrap();
+        attempts.iter().any(|it| it.sent.is_some())
+    };
+    assert!(keeps_requests());
+
+    gate.hold();
+    let call = server.admin("DELETE", &format!("/jobs/{job}/content"));
+    let call = thread::spawn(move || call.send().status);
+    until("the erasure ends", || {
+        if gate.held() > 0 {
+            gate.release_one();
+        }
+        assert!(!is_erased() || !keeps_requests());
+        call.is_finished()
+    });
+    gate.open();
+    assert_eq!(call.join().unwrap(), 204);
+    assert!(is_erased() && !keeps_requests());
+    server.assert_settled();
+}
+
+#[test]
+fn a_delivery_of_an_erased_job_goes_to_no_url_but_the_one_that_the_job_named() {
+    let receiver = Receiver::deciding(|_, _| Reply::Status(200));
+    let server = server();
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/a"));
+    let job = server.create_with(&customer, json!({"callback_url": receiver.url("/a")}));
+    let delivery = server.delivery_in(&job, "delivered");
+    let erase = server.admin("DELETE", &format!("/jobs/{job}/content"));
+    erase.expect(204);
+    let shown = server.admin("GET", &format!("/jobs/{job}")).expect(200);
+    assert_eq!(shown.json()["callback_url"], Value::Null);
+    let move_to = |path: &str| {
+        let change = server.admin("PATCH", &format!("/webhooks/{}", webhook.id));
+        let url = json!({"url": receiver.url(path)});
+        change.json(&url).expect(200);
+    };
+    move_to("/b");
+    let id = delivery["delivery_id"].as_str().unwrap();
+    let redeliver = server.admin("POST", &format!("/deliveries/{id}/redeliver"));
+    redeliver.refused(409, "conflict");
+    assert_eq!(receiver.once(1).len(), 1);
+    move_to("/a");
+    server.redeliver(&delivery);
+    assert_eq!(receiver.once(2)[1].target, "/a");
     server.assert_settled();
 }

@@ -270,7 +270,7 @@ impl<'a> JobRecord<'a> {
             prompt: prompt.filter(|it| !it.is_empty()),
             // Stored metadata is valid JSON. If it is not, the response omits it.
             metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
-            callback_url: job.callback.as_ref().map(|it| it.url.as_str().into()),
+            callback_url: job.callback.as_ref().and_then(|it| Some(it.url()?.into())),
             origin: match job.origin {
                 Origin::Native => "native".into(),
                 Origin::Synchronous => "synchronous".into(),

@@ -43,6 +43,8 @@ pub async fn erase(
             .store
             .erase_jobs(account, std::slice::from_ref(&job), core.now());
         let mut writes = erased.await?;
+        // Before the record: a repeated call that looks for jobs by their metadata finds no erased job.
+        erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
         if writes.is_empty() {
             drop(guard);
         } else {
@@ -51,7 +53,7 @@ pub async fn erase(
             writes.push(audit.record(core, Action::JobErase, subject, Some(before), None));
             core.commit(Change::under_lock(guard, writes)).await?;
         }
-        // After the record: a later attempt then sends and records none of the erased texts.
+        // Again after the record: only then no later attempt sends and records the erased texts.
         erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
         delete_objects(&jobs, NamedObject::of_job(&job)).await
     })

@@ -33,7 +33,7 @@ impl Batch {
     pub fn erased(&self) -> Self {
         Self {
             text: PromptRef::Inline(PromptText::default()),
-            callback: None,
+            callback: self.callback.as_ref().map(Callback::erased),
             ..self.clone()
         }
     }

@@ -82,7 +82,7 @@ impl Job {
     pub fn erased(&self) -> Self {
         let mut job = self.clone();
         job.prompt = PromptRef::Inline(PromptText::default());
-        job.callback = None;
+        job.callback = job.callback.as_ref().map(Callback::erased);
         if let Origin::Batch(member) = &mut job.origin {
             member.custom_id = None;
             member.input_urls = InputUrls::Inline(Vec::new());
@@ -137,8 +137,23 @@ pub struct PromptText {
 pub struct Callback {
     /// The webhook's id when the job was accepted.
     pub webhook: WebhookId,
-    /// Exactly as the caller wrote it.
+    /// Exactly as the caller wrote it. Empty after an erasure: then it differs from the URL of every webhook.
     pub url: String,
+}
+
+impl Callback {
+    /// The callback without its URL. A webhook that gets another URL still receives nothing for the job.
+    pub fn erased(&self) -> Self {
+        Self {
+            url: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The URL, unless it was erased.
+    pub fn url(&self) -> Option<&str> {
+        (!self.url.is_empty()).then_some(&*self.url)
+    }
 }
 
 /// The interface that accepted a job.

@@ -5,9 +5,9 @@
 
 use super::Report;
 use super::batches::verify_batch_delivery;
-use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, SentRequest};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
-use crate::domain::job::Origin;
+use crate::domain::job::{Job, JobState, Origin};
 use crate::domain::shard::Shard;
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
@@ -77,22 +77,30 @@ fn verify_delivery(
             delivery.id, delivery.account
         ));
     }
-    verify_subject(store, delivery, report)?;
+    let attempts = store.attempts(delivery.id).wait()?;
+    verify_subject(store, delivery, &attempts, report)?;
     verify_due_entry(store, delivery, report)?;
-    let attempts = store.attempts(delivery.id).wait()?.len();
-    if usize::try_from(delivery.attempts) != Ok(attempts) {
+    if usize::try_from(delivery.attempts) != Ok(attempts.len()) {
         report.fault(format!(
-            "delivery {} has had {} attempts, {attempts} are on record",
-            delivery.id, delivery.attempts
+            "delivery {} has had {} attempts, {} are on record",
+            delivery.id,
+            delivery.attempts,
+            attempts.len()
         ));
     }
     Ok(())
 }
 
-/// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
+/// An ended job with a callback needs a delivery, if deliveries of its time are still kept. A job in the background names none.
 fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = DELIVERIES_FORGOTTEN.mark(store).wait()?;
     ENDED_JOBS.visit(store, |_, job| {
+        if job.callback.is_some() && job.origin == Origin::Background {
+            report.fault(format!(
+                "job {} names a callback, but its caller looks it up",
+                job.id
+            ));
+        }
         let owes = job.origin == Origin::Native && job.callback.is_some();
         let ended = job.state.finished_at();
         if owes
@@ -116,6 +124,7 @@ fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), 
 fn verify_subject(
     store: &Store,
     delivery: &Delivery,
+    attempts: &[Attempt],
     report: &mut Report,
 ) -> Result<(), StoreError> {
     let job = match delivery.kind {
@@ -141,7 +150,7 @@ fn verify_subject(
             found.state.as_str()
         )),
         Some(found) => match found.origin {
-            Origin::Native => {}
+            Origin::Native => verify_erasure(delivery, attempts, &found, report),
             Origin::Synchronous => report.fault(format!(
                 "delivery {id} is of job {job}, whose caller waited for it"
             )),
@@ -154,6 +163,29 @@ fn verify_subject(
         },
     }
     Ok(())
+}
+
+/// The attempts of an erased job have no text of its caller.
+fn verify_erasure(delivery: &Delivery, attempts: &[Attempt], job: &Job, report: &mut Report) {
+    let mut sent = attempts.iter().filter_map(|it| it.sent.as_ref());
+    if job.is_erased() && sent.any(|it| has_texts(it, job)) {
+        report.fault(format!(
+            "delivery {} keeps a request with texts of the erased job {}; erase the job again",
+            delivery.id, job.id
+        ));
+    }
+}
+
+/// An attempt after the erasure has sent the erased job, whose payload is short. A truncated one is older.
+fn has_texts(sent: &SentRequest, job: &Job) -> bool {
+    let error = match &job.state {
+        JobState::Failed { error, .. } => Some(error.as_str()),
+        JobState::Queued | JobState::Processing { .. } | JobState::Done { .. } => None,
+    };
+    let payload = serde_json::from_str::<serde_json::Value>(&sent.body);
+    payload.map_or(true, |it| {
+        !it["metadata"].is_null() || it["error"].as_str() != error
+    })
 }
 
 fn verify_operator_event(

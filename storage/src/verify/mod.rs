@@ -21,8 +21,8 @@ use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, JOBS_FORGOTTEN, LEDGER,
-    LIVE_JOBS, RETIRED_API_KEYS,
+    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, DELETED_IMAGES, ENDED_JOBS, JOBS_FORGOTTEN,
+    LEDGER, LIVE_JOBS, RETIRED_API_KEYS,
 };
 use crate::store::{DailyUsageKey, Store, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -164,6 +164,12 @@ fn verify_ended_jobs(
         }
         match &job.state {
             JobState::Done { finished_at, .. } => {
+                if job.is_erased() && DELETED_IMAGES.get(store, &key).wait()?.is_none() {
+                    report.fault(format!(
+                        "job {} is erased, but its image is not marked as deleted",
+                        job.id
+                    ));
+                }
                 let ended = (job.price, *finished_at);
                 let of_account = totals.accounts.entry(job.account).or_default();
                 of_account.uncharged.insert(job.id, ended);
