@@ -102,12 +102,13 @@ impl Sweeps {
         let (core, settings) = (&jobs.core, &jobs.settings);
         self.delete_old_audit_entries(core, settings).await;
         self.delete_expired_idempotency_keys(core).await;
-        self.complete_deletions(jobs).await;
         self.delete_old_deliveries(core, settings).await;
         self.delete_old_jobs(core, settings).await;
         self.delete_old_files(core, settings).await;
         self.delete_ended_sessions(core).await;
         delete_counts_of_gone_nodes(core).await;
+        // Last, because it may wait for the object store.
+        self.complete_deletions(jobs).await;
     }
 
     /// Removes entries of the audit log that are older than the retention period.

@@ -3,6 +3,7 @@
 
 use super::deletion::delete_objects;
 use super::views;
+use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::paging::CLOCK_SKEW;
 use crate::application::services::JobService;
@@ -11,8 +12,9 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::tables::DELETIONS_COMPLETE;
 
-/// What the first call covers before the newest deletion.
+/// What the first call covers before the completed deletions.
 const FIRST_SPAN: Duration = Duration::from_secs(86_400);
 /// Images deleted concurrently.
 const CONCURRENCY: usize = 16;
@@ -36,7 +38,7 @@ pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
 /// The part of the deletions that is known to be complete.
 #[derive(Debug, Default)]
 pub struct CompletedDeletions {
-    /// Deletions that were recorded before this time. `None` after the start of the process.
+    /// Deletions that were recorded before this time. `None` after the start of the process: the store has the time of the last one.
     before: Option<Timestamp>,
 }
 
@@ -44,13 +46,13 @@ impl CompletedDeletions {
     /// Deletes the images of the newest deletions again.
     ///
     /// A local store does not sync its directories after a deletion, so a file can return after a power failure. Such deletions are
-    /// among the last before the failure. So the first call covers the last day with deletions, however long ago it was.
+    /// among the last before the failure. So the first call covers a day before the deletions that earlier processes have completed.
     pub async fn complete(&mut self, jobs: &JobService) {
         let (store, began) = (&jobs.core.store, jobs.core.now());
         let deleted = async {
             let since = match self.before {
                 Some(before) => before,
-                None => store.newest_image_deletion().await?.minus(FIRST_SPAN),
+                None => DELETIONS_COMPLETE.mark(store).await?.minus(FIRST_SPAN),
             };
             store.image_deletions_since(since).await
         };
@@ -66,8 +68,20 @@ impl CompletedDeletions {
         let is_complete = deletions.fold(true, async |all, it| all && it);
         if is_complete.await {
             // A deletion gets its time before its commit, and maybe from the clock of another node.
-            self.before = Some(began.minus(CLOCK_SKEW));
+            let before = began.minus(CLOCK_SKEW);
+            self.before = Some(before);
+            record(&jobs.core, before).await;
         }
+    }
+}
+
+/// Without the record, a restart repeats more deletions.
+async fn record(core: &Core, before: Timestamp) {
+    match DELETIONS_COMPLETE.raise(&core.store, before).await {
+        Ok(writes) if writes.is_empty() => {}
+        // A failure stops the process.
+        Ok(writes) => drop(core.commit(writes).await),
+        Err(error) => tracing::error!(%error, "could not record the completed deletions of images"),
     }
 }
 

@@ -16,17 +16,6 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// When an image was last deleted on demand; the epoch if there is no such deletion.
-    pub async fn newest_image_deletion(&self) -> Result<Timestamp, StoreError> {
-        let mut newest = Timestamp::EPOCH;
-        let each = DELETED_IMAGES.each(self, &All, |_, at| {
-            newest = newest.max(at);
-            Ok(())
-        });
-        each.await?;
-        Ok(newest)
-    }
-
     /// The jobs whose images were deleted on demand since `since`.
     pub async fn image_deletions_since(
         &self,

@@ -126,6 +126,8 @@ tables! {
     JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
     /// Images of jobs that ended before this time may have been deleted, also if a longer retention was configured later.
     IMAGES_FORGOTTEN: () => Timestamp = b"simages forgotten before" "images_forgotten";
+    /// The objects of images that were deleted on demand before this time are deleted.
+    DELETIONS_COMPLETE: () => Timestamp = b"sdeletions complete before" "deletions_complete";
     /// Ids up to this time may belong to records that were created earlier, under a clock that was set back.
     IDS_AHEAD: () => Timestamp = b"sids ahead until" "ids_ahead";
     /// The service has had a first key: if the operator removes all keys, it creates no other.
