@@ -75,7 +75,7 @@ pub async fn load(objects: &ObjectStorage, key: &str) -> Result<PromptText, Requ
 }
 
 impl RequestTextError {
-    /// Does the object no longer exist? Tintype never removes the text of a job, but an operator or a bucket rule may.
+    /// Does the object no longer exist? An erasure may have removed it since the record was read, or an operator or a bucket rule.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Objects(ObjectError::NotFound { .. }))
     }

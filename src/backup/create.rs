@@ -19,12 +19,13 @@ use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
-use tintype_storage::store::tables::ENDED_JOBS;
+use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
 
 /// Objects copied concurrently.
 pub(super) const CONCURRENCY: usize = 4;
 
-pub type IsImageDeleted<'a> = &'a dyn Fn(AccountId, JobId) -> LocalBoxFuture<'a, bool>;
+/// Asks about a job.
+pub type AskJob<'a> = &'a dyn Fn(AccountId, JobId) -> LocalBoxFuture<'a, bool>;
 
 /// The inputs of a backup.
 pub struct Contents<'a> {
@@ -35,7 +36,9 @@ pub struct Contents<'a> {
     /// Retention may have removed the results of jobs that ended before the returned time. It moves on while the service runs.
     pub kept_since: &'a dyn Fn() -> Timestamp,
     /// Was the image of a job deleted on demand since the export? The backup asks for missing images, if the service was running.
-    pub is_image_deleted: IsImageDeleted<'a>,
+    pub is_image_deleted: AskJob<'a>,
+    /// Was a job erased since the export? The same for missing texts.
+    pub is_erased: AskJob<'a>,
     /// A complete export.
     pub records: &'a File,
     /// The time of the export.
@@ -299,13 +302,15 @@ async fn copy(
     Ok((listed, outcome))
 }
 
-/// Was the object an image that was deleted on demand after the export?
+/// Was the object an image that was deleted on demand after the export, or a text of a job that was erased?
 async fn was_deleted_since(contents: &Contents<'_>, listed: &ListEntry) -> bool {
-    let record = hex::decode(&listed.record).ok();
-    match record.and_then(|key| ENDED_JOBS.read_key(&key)) {
-        Some((account, job)) if contents.running && is_result(&listed.key) => {
-            (contents.is_image_deleted)(account, job).await
-        }
+    let record = hex::decode(&listed.record).unwrap_or_default();
+    let job = ENDED_JOBS.read_key(&record);
+    match job.or_else(|| LIVE_JOBS.read_key(&record)) {
+        Some((account, job)) if contents.running => match is_result(&listed.key) {
+            true => (contents.is_image_deleted)(account, job).await,
+            false => (contents.is_erased)(account, job).await,
+        },
         _ => false,
     }
 }
@@ -322,4 +327,47 @@ async fn is_intact(
     }
     let found = repository.objects.head(key).await;
     found.is_ok_and(|it| it.size == written.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::future::ready;
+    use uuid::Uuid;
+
+    #[tokio::test]
+    async fn a_missing_text_of_a_job_that_was_erased_during_the_backup_is_not_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let objects = directory.path().join("objects");
+        std::fs::create_dir(&objects).unwrap();
+        let objects = ObjectStorage::open_directory(&objects).unwrap();
+        let place = directory.path().join("backups");
+        let repository = Repository::open(place.to_str().unwrap()).unwrap();
+        let records = tempfile::tempfile().unwrap();
+        let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
+        let text = ObjectRef {
+            record: hex::encode(ENDED_JOBS.key(&key)),
+            key: "words/a.json".into(),
+            bytes: None,
+            lifetime: Lifetime::Ended(Timestamp::from_millis(3)),
+        };
+        for (is_erased, expected) in [(true, OmitReason::Expired), (false, OmitReason::Missing)] {
+            let contents = Contents {
+                data_dir: None,
+                objects: Some(&objects),
+                kept_since: &|| Timestamp::EPOCH,
+                is_image_deleted: &|_, _| ready(false).boxed_local(),
+                is_erased: &|account, job| ready(is_erased && (account, job) == key).boxed_local(),
+                records: &records,
+                taken_at: Timestamp::from_millis(4),
+                running: true,
+                repair: false,
+                say: &|_| {},
+            };
+            let copied = copy(&contents, &objects, &repository, text.clone(), None);
+            let (listed, _) = copied.await.unwrap();
+            assert_eq!(listed.left_out, Some(expected));
+        }
+    }
 }

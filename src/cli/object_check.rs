@@ -80,7 +80,7 @@ impl<'a> RequiredObjects<'a> {
             let ended = ended.filter(|_| !self.favourites.contains(&job.id));
             if ended.is_none_or(|at| at >= (self.retention)()) {
                 self.images += usize::from(is_image);
-                self.add(object, ended, is_image.then_some((job.account, job.id)));
+                self.add(object, ended, Some((job.account, job.id)));
             }
         }
     }
@@ -175,10 +175,17 @@ impl RequiredObject {
             if self.ended.is_some_and(|at| at < retention()) {
                 return None;
             }
-            if let Some((account, job)) = self.job
-                && store.is_image_deleted(account, job).await.unwrap_or(false)
-            {
-                return None;
+            if let Some((account, job)) = self.job {
+                let is_deleted = match self.what == DONE_IMAGE {
+                    true => store.is_image_deleted(account, job).await,
+                    false => store
+                        .job(account, job)
+                        .await
+                        .map(|it| it.is_none_or(|it| it.is_erased())),
+                };
+                if is_deleted.unwrap_or(false) {
+                    return None;
+                }
             }
         }
         Some(format!("{}: {error}", self.what))

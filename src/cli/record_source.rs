@@ -5,6 +5,7 @@ use super::operator_access::Access;
 use crate::config::Config;
 use crate::server::{engine, store_lock};
 use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -61,13 +62,31 @@ impl Source {
                 let store = Store::new(Arc::clone(&store.0));
                 store.is_image_deleted(account, job).await.unwrap_or(false)
             }
+            Self::Server(operator) => show(operator, account, job).await["image_deleted"] == true,
+        }
+    }
+
+    /// Was the content of a job erased? False if this cannot be read: then a missing text counts as lost.
+    pub async fn is_erased(&self, account: AccountId, job: JobId) -> bool {
+        match self {
+            Self::Store(store) => {
+                let found = Store::new(Arc::clone(&store.0)).job(account, job).await;
+                found.is_ok_and(|it| it.is_none_or(|it| it.is_erased()))
+            }
             Self::Server(operator) => {
-                let path = format!("/jobs/{job}?account_id={account}");
-                let shown = operator.get(&path).await;
-                shown.is_ok_and(|it| it["image_deleted"] == true)
+                let shown = show(operator, account, job).await;
+                // The prompt of a done job is `null` too if its object is lost.
+                let has_no_image = shown["image_deleted"] == true || shown["status"] == "failed";
+                shown.get("prompt").is_some_and(Value::is_null) && has_no_image
             }
         }
     }
+}
+
+/// The record of a job; `null` if it cannot be read.
+async fn show(operator: &Operator, account: AccountId, job: JobId) -> Value {
+    let path = format!("/jobs/{job}?account_id={account}");
+    operator.get(&path).await.unwrap_or_default()
 }
 
 /// An engine that is closed when this is dropped.
@@ -382,18 +401,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_running_server_is_asked_whether_an_image_was_deleted() {
+    async fn a_running_server_is_asked_whether_a_job_was_erased_or_its_image_deleted() {
         let (account, job) = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
-        for (body, is_deleted) in [(r#"{"image_deleted":true}"#, true), ("{}", false)] {
+        for (body, is_deleted, is_erased) in [
+            (r#"{"image_deleted":true,"prompt":"a fox"}"#, true, false),
+            (r#"{"image_deleted":true,"prompt":null}"#, true, true),
+            (r#"{"status":"failed","prompt":null}"#, false, true),
+            // Its text is lost.
+            (r#"{"status":"done","prompt":null}"#, false, false),
+            ("{}", false, false),
+        ] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}", listener.local_addr().unwrap());
             let operator = Operator::new(&url, Secret::new("token"), "--token").unwrap();
             let source = Source::Server(operator);
-            let serve = answer(&listener, "200 OK", body);
-            let (found, request) = tokio::join!(source.is_image_deleted(account, job), serve);
+            let serve = || answer(&listener, "200 OK", body);
+            let (found, request) = tokio::join!(source.is_image_deleted(account, job), serve());
             assert_eq!(found, is_deleted);
             let path = format!("GET /admin/v1/jobs/{job}?account_id={account} ");
             assert!(request.starts_with(&path), "{request}");
+            let (found, _) = tokio::join!(source.is_erased(account, job), serve());
+            assert_eq!(found, is_erased, "{body}");
         }
     }
 

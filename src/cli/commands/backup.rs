@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use futures_util::FutureExt as _;
 use serde_json::{json, to_value};
+use std::future::ready;
 use std::path::Path;
 use std::process::ExitCode;
 use tintype_storage::domain::counted::counted;
@@ -87,15 +88,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             data_dir: has_keys.then_some(data_dir.as_path()),
             objects: objects.as_ref(),
             kept_since: &|| verify::kept_since(&config, records.images_kept_since),
-            is_image_deleted: &|account, job| {
-                let source = records.source.as_ref();
-                async move {
-                    match source {
-                        Some(source) => source.is_image_deleted(account, job).await,
-                        None => false,
-                    }
-                }
-                .boxed_local()
+            is_image_deleted: &|account, job| match &records.source {
+                Some(source) => source.is_image_deleted(account, job).boxed_local(),
+                None => ready(false).boxed_local(),
+            },
+            is_erased: &|account, job| match &records.source {
+                Some(source) => source.is_erased(account, job).boxed_local(),
+                None => ready(false).boxed_local(),
             },
             records: &records.file,
             taken_at: records.taken_at,
