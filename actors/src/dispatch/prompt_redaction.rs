@@ -6,21 +6,25 @@ use std::fmt::Write as _;
 /// Shorter matches occur in ordinary sentences.
 const MIN_CHARS: usize = 12;
 
-/// Replaces the parts of a message that are parts of the prompt, in upper or lower case, as it is or escaped as in JSON or a URL. A
-/// message is one line, so the prompt is compared as one line. A server may repeat only the start and the end of a long prompt. A prompt
+/// Replaces the parts of a message that are parts of the prompt, in upper or lower case, as it is or escaped as in JSON, a URL or a form. A
+/// message is one line, so the prompt is compared as one line; escaped, it may have its line breaks. A server may repeat only the start and the end of a long prompt. A prompt
 /// that is shorter than a part is replaced where it stands as a whole.
 pub fn redact_prompt(message: &str, prompt: &str) -> String {
     let words: Vec<&str> = prompt.split_whitespace().collect();
-    let prompt = words.join(" ");
+    let line = words.join(" ");
     let lower_case = lower_case(message);
     let mut is_prompt = vec![false; lower_case.len()];
-    let forms = [
-        json_escaped(&prompt, false),
-        json_escaped(&prompt, true),
-        percent_encoded(&prompt),
-        prompt,
-    ];
-    for form in forms.into_iter().collect::<HashSet<_>>() {
+    let escaped = |text: &str| {
+        let percent_encoded = percent_encoded(text);
+        [
+            json_escaped(text, false),
+            json_escaped(text, true),
+            percent_encoded.replace("%20", "+"),
+            percent_encoded,
+        ]
+    };
+    let forms = escaped(prompt.trim()).into_iter().chain(escaped(&line));
+    for form in forms.chain([line.clone()]).collect::<HashSet<_>>() {
         mark(&mut is_prompt, &lower_case, &form);
     }
     let mut redacted = String::with_capacity(message.len());
@@ -68,6 +72,9 @@ fn json_escaped(text: &str, only_ascii: bool) -> String {
     for character in text.chars() {
         match character {
             '"' | '\\' => escaped.extend(['\\', character]),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
             _ if only_ascii && !character.is_ascii() => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
                     let _ = write!(escaped, "\\u{unit:04x}");
@@ -151,6 +158,16 @@ mod tests {
                 "GET /draw?q=Portrait%20of%20Erika%20M%C3%BCller failed",
                 "Portrait of Erika Müller",
                 "GET /draw?q=[removed] failed",
+            ),
+            (
+                "GET /draw?q=Portrait+of+Erika+M%C3%BCller failed",
+                "Portrait of Erika Müller",
+                "GET /draw?q=[removed] failed",
+            ),
+            (
+                r#"bad prompt "erika\nm\u00fcller\n\tbonn""#,
+                "Erika\nMüller\n\tBonn",
+                r#"bad prompt "[removed]""#,
             ),
             ("no connection", " \n", "no connection"),
             ("", "a fox", ""),
