@@ -7,6 +7,7 @@ use crate::application::accounts::deposits;
 use crate::application::accounts::ledger;
 use crate::application::core::Core;
 use crate::application::erasure;
+use crate::application::erasure::accounts::Cursor;
 use crate::application::jobs::batches::page_of;
 use crate::application::services::{AccountService, JobService};
 use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly, WithBody};
@@ -52,12 +53,13 @@ pub async fn erase(
     accounts: Data<AccountService>,
     jobs: Data<JobService>,
 ) -> HttpResult {
-    let window = paging::window(&request)?;
-    let erased = erasure::accounts::erase(&accounts, &jobs, &caller, of.account.id, window).await?;
-    let next = erased.next.map(|it| it.0.simple().to_string());
+    let (limit, from) = paging::limit_and_cursor(&request, &[], Cursor::parse, |_, _| Ok(()))?;
+    let from = from.unwrap_or(Cursor::START);
+    let erased =
+        erasure::accounts::erase(&accounts, &jobs, &caller, of.account.id, from, limit).await?;
     Ok(HttpResponse::Ok().json(AccountErasure {
         jobs: erased.count,
-        next_cursor: next,
+        next_cursor: erased.next.map(|it| it.to_string()),
     }))
 }
 

@@ -1,8 +1,9 @@
 //! Beyond the specification: the operator erases the personal data of a job, and the accounts still add up.
 
 use crate::support::batches::entry_with;
+use crate::support::http::Request;
 use crate::support::sample_images::png;
-use crate::support::{Behaviour, Customer, Options, Origin, Server, fox_with, origin};
+use crate::support::{Behaviour, Customer, Options, Origin, Server, Wire, fox_with, origin, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype::application::jobs::search_index::SearchIndexer;
@@ -211,6 +212,15 @@ fn only_an_ended_job_is_erased_and_only_by_the_operator() {
     server.assert_settled();
 }
 
+/// Uploads a file whose name and content contain the name.
+fn upload(server: &Server, customer: &Customer) -> Request {
+    let file = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{NAME}.jsonl\"\r\n\r\n{{\"prompt\": \"{NAME}\"}}\r\n--b--\r\n"
+    );
+    let call = server.call("POST", "/v1/files").bearer(&customer.key);
+    call.bytes("multipart/form-data; boundary=b", file.as_bytes())
+}
+
 /// An account whose name, person, webhook, keys, file, jobs and batch all tell who it is.
 fn studio(server: &Server) -> (Customer, Vec<String>) {
     let customer = server.customer("10.00");
@@ -228,13 +238,7 @@ fn studio(server: &Server) -> (Customer, Vec<String>) {
         .admin("DELETE", &format!("/keys/{}", deleted.key_id))
         .expect(204);
     server.another_key(&customer.account, name);
-    let file = format!(
-        "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{NAME}.jsonl\"\r\n\r\n{{\"prompt\": \"{NAME}\"}}\r\n--b--\r\n"
-    );
-    let upload = server.call("POST", "/v1/files").bearer(&customer.key);
-    upload
-        .bytes("multipart/form-data; boundary=b", file.as_bytes())
-        .expect(200);
+    upload(server, &customer).expect(200);
     let body = json!({"prompt": NAME.repeat(900), "metadata": {"user": NAME}});
     let jobs: Vec<String> = (0..3)
         .map(|_| create(server, &customer, body.clone()))
@@ -308,7 +312,8 @@ fn an_erased_account_keeps_its_ledger_and_nothing_that_names_a_person() {
         assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
     }
     let erased = read();
-    let name = format!("erased-{}", &customer.account[..8]);
+    // The first digits of an id are its time: accounts of the same minute share them.
+    let name = format!("erased-{}", &customer.account[28..]);
     assert_eq!(erased["name"], name.as_str());
     assert_eq!(erased["balance"], old["balance"]);
     assert_eq!(ledger(), old_ledger);
@@ -355,5 +360,83 @@ fn an_account_with_a_live_job_is_not_erased() {
     server.job_once(&customer, &job, "done");
     let done = erase.expect(200).json();
     assert_eq!(done, json!({"jobs": 1, "next_cursor": null}));
+    server.assert_settled();
+}
+
+/// Erases an account in steps of one record, with `between` after the first step. Returns the number of steps.
+fn erase_in_steps(server: &Server, account: &str, between: impl FnOnce()) -> usize {
+    let step = |cursor: &str| {
+        let call = format!("/accounts/{account}/content?limit=1{cursor}");
+        let step = server.admin("DELETE", &call).expect(200).json();
+        let next = step["next_cursor"].as_str();
+        next.map(|next| format!("&cursor={next}"))
+    };
+    let mut cursor = step("");
+    between();
+    for steps in 1..20 {
+        match cursor {
+            Some(next) => cursor = step(&next),
+            None => return steps,
+        }
+    }
+    panic!("the erasure does not end");
+}
+
+/// Otherwise the client gives up on a call that takes too long, and begins again.
+#[test]
+fn a_call_erases_a_bounded_number_of_batches() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    for _ in 0..3 {
+        let entry = entry_with(json!({"prompt": NAME}));
+        let batch = json!({"requests": [entry], "metadata": {"user": NAME}});
+        let batch = server.batch_call(&customer, &batch).expect(202).json();
+        server.batch_ended(&customer, &batch);
+    }
+    let steps = erase_in_steps(&server, &customer.account, || ());
+    assert_eq!(steps, 6, "one for each job and each batch");
+    assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
+    server.assert_settled();
+}
+
+#[test]
+fn an_account_is_not_called_erased_while_a_newer_job_has_its_content() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let done = || {
+        let job = create(&server, &customer, json!({"prompt": NAME}));
+        server.job_once(&customer, &job, "done");
+    };
+    done();
+    done();
+    let account = format!("/accounts/{}", customer.account);
+    erase_in_steps(&server, &customer.account, || {
+        let active = server.admin("PATCH", &account);
+        active.json(&json!({"active": true})).expect(200);
+        done();
+    });
+    let erased = server.admin("GET", &account).expect(200).json();
+    assert!(erased["name"].as_str().unwrap().starts_with("erased-"));
+    assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
+    server.assert_settled();
+}
+
+#[test]
+fn an_upload_that_ends_after_the_erasure_of_its_account_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let bytes = upload(&server, &customer).wire();
+    let (most, rest) = bytes.split_at(bytes.len() - 5);
+    server.clock.advance(Duration::from_millis(1));
+    let began = server.inside().now();
+    let mut wire = Wire::begin(server.address, most);
+    let key = customer.key_id.parse().unwrap();
+    let keys = &server.instance().accounts.auth.api_keys;
+    until("the key is read", || keys.last_use(key) == Some(began));
+    erase_in_steps(&server, &customer.account, || ());
+    wire.send(rest);
+    let refused = wire.answer_to("POST").expect("an answer");
+    assert_eq!(refused.status, 401, "{}", refused.text());
+    assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
     server.assert_settled();
 }

@@ -101,7 +101,7 @@ fn an_account_is_erased_after_a_confirmation() {
     let shown = service.json(&["account", "show", id]);
     assert_eq!(
         (&shown["name"], &shown["active"]),
-        (&json!(format!("erased-{}", &id[..8])), &json!(false))
+        (&json!(format!("erased-{}", &id[28..])), &json!(false))
     );
     for job in &jobs {
         assert_eq!(service.json(&["job", "show", job])["prompt"], Value::Null);

@@ -1,6 +1,7 @@
 //! The API key that a generation is charged to.
 
 use super::person_access::PersonAccess;
+use crate::application::core::Core;
 use crate::application::core::audit_context::AuditContext;
 use crate::application::error::Error;
 use crate::application::limits::rate_limit::RateStates;
@@ -34,6 +35,21 @@ pub struct Payer {
 impl Payer {
     pub fn account(&self) -> AccountId {
         self.key.account
+    }
+
+    /// Refuses a call whose key or account was deactivated or deleted while the body arrived. A call that reserves money is checked in
+    /// the decision of its account instead.
+    ///
+    /// # Errors
+    /// `Unauthorized`; the store fails
+    pub async fn check_key(&self, core: &Core) -> Result<(), Error> {
+        let Some((_, key)) = core.store.key(self.key.id).await? else {
+            return Err(CallerRefusal::Unknown.into());
+        };
+        let account = core.store.account(self.account()).await?;
+        let is_active = account.is_some_and(|it| it.active);
+        let admitted = key.admit(is_active, core.now());
+        admitted.map_err(|refusal| CallerRefusal::from(refusal).into())
     }
 
     /// The records that were read together with the key, unless they are too old to refuse a call: its body may have arrived slowly.

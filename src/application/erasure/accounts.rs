@@ -12,11 +12,11 @@ use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{self, Error};
 use crate::application::file_batches::uploaded_files;
-use crate::application::paging::Window;
 use crate::application::services::{AccountService, JobService};
 use crate::objects::NamedObject;
 use serde_json::json;
 use std::collections::HashSet;
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::AccountChange;
@@ -24,7 +24,7 @@ use tintype_storage::domain::api_key::{ApiKey, DeletedKey};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::ERASED;
+use tintype_storage::domain::job::{ERASED, Job};
 use tintype_storage::engine::Direction;
 use tintype_storage::store::tables::{
     BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELIVERIES, FILE_BATCHES, PEOPLE, UPLOADED_FILES,
@@ -34,16 +34,83 @@ use uuid::Uuid;
 
 /// Records read, and changed in one commit.
 const STEP: usize = 50;
+/// Digits of its id in the name of an erased account.
+const NAME_DIGITS: usize = 8;
 
-/// Jobs that one call has erased, and where the next call continues.
+/// Jobs that one call has read, all of which are erased, and where the next call continues.
 pub struct ErasedJobs {
     pub count: usize,
     /// `None`: the account is erased.
-    pub next: Option<JobId>,
+    pub next: Option<Cursor>,
 }
 
-/// Deactivates an account and erases its newest jobs after `window.after`, to the end even if the caller disconnects. After the last
-/// job, erases the rest of the account.
+/// Where an erasure continues.
+#[derive(Clone, Copy)]
+pub struct Cursor {
+    step: Step,
+    /// The last id of the previous call in this step.
+    after: Option<[u8; 16]>,
+}
+
+/// In the order of an erasure. A call ends after a page that is not the last one of its step.
+#[derive(Clone, Copy)]
+enum Step {
+    Jobs,
+    Batches,
+    FileBatches,
+    Deliveries,
+    /// All that the account has few of.
+    Rest,
+}
+
+impl Cursor {
+    pub const START: Self = Self {
+        step: Step::Jobs,
+        after: None,
+    };
+
+    /// Parses what [`Display`] has written.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (step, id) = text.split_at_checked(1)?;
+        let step = Step::ALL.into_iter().find(|it| it.letter() == step)?;
+        let after = match id {
+            "" => None,
+            id => Some(Uuid::try_parse(id).ok()?.into_bytes()),
+        };
+        Some(Self { step, after })
+    }
+}
+
+impl Display for Cursor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.step.letter())?;
+        let id = self.after.map(Uuid::from_bytes);
+        id.map_or(Ok(()), |id| id.simple().fmt(f))
+    }
+}
+
+impl Step {
+    const ALL: [Self; 5] = [
+        Self::Jobs,
+        Self::Batches,
+        Self::FileBatches,
+        Self::Deliveries,
+        Self::Rest,
+    ];
+
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Jobs => "j",
+            Self::Batches => "b",
+            Self::FileBatches => "f",
+            Self::Deliveries => "d",
+            Self::Rest => "r",
+        }
+    }
+}
+
+/// Deactivates an account and erases it from a cursor on, up to `limit` records of each kind: its newest jobs first. Continues to the end
+/// of the call even if the caller disconnects.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` while a job has not ended; `StorageUnavailable`: a repeated call continues
@@ -52,7 +119,8 @@ pub async fn erase(
     jobs: &Arc<JobService>,
     caller: &Caller,
     account: AccountId,
-    window: Window,
+    from: Cursor,
+    limit: usize,
 ) -> Result<ErasedJobs, Error> {
     let audit = caller.operate()?.clone();
     let (service, jobs, caller) = (Arc::clone(service), Arc::clone(jobs), caller.clone());
@@ -69,13 +137,44 @@ pub async fn erase(
             // A job may have been accepted before the change.
             check_jobs_ended(core, account).await?;
         }
-        let below = window.after.map(|id| JobId(Uuid::from_bytes(id)));
-        let found = erase_jobs(&jobs, account, below, window.limit).await?;
-        if found.next.is_none() {
-            erase_rest(&service, &jobs, account).await?;
-            mark(core, &audit, account).await?;
+        let mut count = 0;
+        let (mut step, mut after) = (from.step, from.after);
+        loop {
+            let (next, following) = match step {
+                Step::Jobs => {
+                    let (read, next) = erase_jobs(&jobs, account, after, limit).await?;
+                    count += read;
+                    (next, Step::Batches)
+                }
+                Step::Batches => {
+                    let next = erase_batches(&jobs, account, after, limit).await?;
+                    (next, Step::FileBatches)
+                }
+                Step::FileBatches => {
+                    let next = erase_file_batches(core, account, after, limit).await?;
+                    (next, Step::Deliveries)
+                }
+                Step::Deliveries => {
+                    let next = erase_deliveries(core, account, after, limit).await?;
+                    (next, Step::Rest)
+                }
+                Step::Rest => {
+                    erase_rest(&service, &jobs, account).await?;
+                    if has_content(core, account).await? {
+                        let next = Some(Cursor::START);
+                        return Ok(ErasedJobs { count, next });
+                    }
+                    mark(core, &audit, account).await?;
+                    return Ok(ErasedJobs { count, next: None });
+                }
+            };
+            if let Some(last) = next {
+                let after = Some(last);
+                let next = Some(Cursor { step, after });
+                return Ok(ErasedJobs { count, next });
+            }
+            (step, after) = (following, None);
         }
-        Ok(found)
     })
     .await
 }
@@ -90,19 +189,22 @@ async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> 
     }
 }
 
-/// Erases up to `limit` ended jobs below an id.
+/// Erases up to `limit` ended jobs below an id, unless they are erased: maintenance completes the deletion of their images. Returns the
+/// number of jobs, and the last one unless it is the oldest.
 async fn erase_jobs(
     jobs: &JobService,
     account: AccountId,
-    below: Option<JobId>,
+    below: Option<[u8; 16]>,
     limit: usize,
-) -> Result<ErasedJobs, Error> {
+) -> Result<(usize, Option<[u8; 16]>), Error> {
     let core = &jobs.core;
+    let below = below.map(|id| JobId(Uuid::from_bytes(id)));
     // Retention and the search index change the same records under this lock.
     let guard = core.locks.favourites.lock().await?;
     let found = core.store.jobs_of(account, Part::Ended, below, None, limit);
     let mut found = found.await?;
-    let (count, last) = (found.len(), found.last().map(|job| job.id));
+    let (count, last) = (found.len(), found.last().map(|job| job.id.0.into_bytes()));
+    found.retain(|job| !job.is_erased());
     found.reverse();
     let writes = core.store.erase_jobs(account, &found, core.now()).await?;
     commit(core, guard, writes).await?;
@@ -113,8 +215,7 @@ async fn erase_jobs(
             delete_objects(jobs, NamedObject::of_job(job)).await?;
         }
     }
-    let next = last.filter(|_| count == limit);
-    Ok(ErasedJobs { count, next })
+    Ok((count, last.filter(|_| count == limit)))
 }
 
 /// Commits what was decided under a lock, unless a repeated erasure has nothing to change.
@@ -125,14 +226,12 @@ async fn commit(core: &Core, guard: ChangeGuard, writes: Writes) -> Result<(), E
     Ok(())
 }
 
-/// Everything but the jobs.
+/// Everything but jobs, batches and deliveries.
 async fn erase_rest(
     accounts: &AccountService,
     jobs: &Arc<JobService>,
     account: AccountId,
 ) -> Result<(), Error> {
-    erase_batches(jobs, account).await?;
-    erase_deliveries(&jobs.core, account).await?;
     delete_files(jobs, account).await?;
     delete_people(&jobs.core, account).await?;
     delete_webhooks(&jobs.core, account).await?;
@@ -140,57 +239,76 @@ async fn erase_rest(
     rename_deleted_keys(&jobs.core, account).await
 }
 
-/// Erases pages of records until one has no next page. `erase` gets the id after which its page begins, and returns the next one.
-async fn each_page(
-    mut erase: impl AsyncFnMut(Option<[u8; 16]>) -> Result<Option<[u8; 16]>, Error>,
-) -> Result<(), Error> {
-    let mut after = None;
-    loop {
-        after = erase(after).await?;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
+/// Has the account content again, or still? Between two calls, the operator may reactivate it and callers use it, and a call whose key was
+/// valid may store something after its step. New records are the newest of their kind.
+async fn has_content(core: &Core, account: AccountId) -> Result<bool, Error> {
+    let store = &core.store;
+    let jobs = store.jobs_of(account, Part::All, None, None, 1).await?;
+    let batches = BATCHES.page(store, &account, 1, None).await?.items;
+    let file_batches = FILE_BATCHES.page(store, &account, 1, None).await?.items;
+    let files = UPLOADED_FILES.page(store, &account, 1, None).await?.items;
+    let people = PEOPLE.range(&account);
+    let people = PEOPLE.scan(store, &people, Direction::Rising, 1).await?;
+    let is_erased = jobs.iter().all(Job::is_erased)
+        && batches.iter().all(|it| *it == it.erased())
+        && file_batches.iter().all(|it| *it == it.erased())
+        && files.is_empty()
+        && people.is_empty()
+        && store.webhooks(account).await?.is_empty()
+        && store.keys_of(account, 1, None).await?.items.is_empty();
+    Ok(!is_erased)
 }
 
-/// Erases the metadata of batches, with that of their files.
-async fn erase_batches(jobs: &JobService, account: AccountId) -> Result<(), Error> {
+/// Erases the metadata of a page of batches, with that of their files. Returns the last one unless no other follows.
+async fn erase_batches(
+    jobs: &JobService,
+    account: AccountId,
+    after: Option<[u8; 16]>,
+    limit: usize,
+) -> Result<Option<[u8; 16]>, Error> {
     let core = &jobs.core;
-    // Both hold the lock of the sweeps that delete old batches: the change must not restore a deleted record.
-    each_page(async |after| {
-        let guard = core.locks.favourites.lock().await?;
-        let page = BATCHES.page(&core.store, &account, STEP, after).await?;
-        let erased = page.items.iter();
-        let erased = erased.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
-        commit(core, guard, erased.collect()).await?;
-        for batch in &page.items {
-            delete_objects(jobs, NamedObject::of_batch(batch)).await?;
-        }
-        Ok(page.next)
-    })
-    .await?;
-    each_page(async |after| {
-        let guard = core.locks.favourites.lock().await?;
-        let page = FILE_BATCHES.page(&core.store, &account, STEP, after);
-        let page = page.await?;
-        let erased = page.items.iter();
-        let erased = erased.map(|it| FILE_BATCHES.put(&(account, it.id), &it.erased()));
-        commit(core, guard, erased.collect()).await?;
-        Ok(page.next)
-    })
-    .await
+    // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
+    let guard = core.locks.favourites.lock().await?;
+    let page = BATCHES.page(&core.store, &account, limit, after).await?;
+    let mut found = page.items;
+    found.retain(|it| *it != it.erased());
+    let erased = found.iter();
+    let erased = erased.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
+    commit(core, guard, erased.collect()).await?;
+    for batch in &found {
+        delete_objects(jobs, NamedObject::of_batch(batch)).await?;
+    }
+    Ok(page.next)
 }
 
-/// Erases what all deliveries have sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload was
-/// built before its job was erased may be recorded after that.
-async fn erase_deliveries(core: &Core, account: AccountId) -> Result<(), Error> {
-    each_page(async |after| {
-        let page = DELIVERIES.page(&core.store, &account, STEP, after).await?;
-        let deliveries = page.items.iter().map(|it| it.id);
-        erase_attempts(core, account, deliveries.collect()).await?;
-        Ok(page.next)
-    })
-    .await
+/// As [`erase_batches`].
+async fn erase_file_batches(
+    core: &Core,
+    account: AccountId,
+    after: Option<[u8; 16]>,
+    limit: usize,
+) -> Result<Option<[u8; 16]>, Error> {
+    let guard = core.locks.favourites.lock().await?;
+    let page = FILE_BATCHES.page(&core.store, &account, limit, after);
+    let page = page.await?;
+    let found = page.items.iter().filter(|it| **it != it.erased());
+    let erased = found.map(|it| FILE_BATCHES.put(&(account, it.id), &it.erased()));
+    commit(core, guard, erased.collect()).await?;
+    Ok(page.next)
+}
+
+/// Erases what a page of deliveries has sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload
+/// was built before its job was erased may be recorded after that. Returns the last one unless no other follows.
+async fn erase_deliveries(
+    core: &Core,
+    account: AccountId,
+    after: Option<[u8; 16]>,
+    limit: usize,
+) -> Result<Option<[u8; 16]>, Error> {
+    let page = DELIVERIES.page(&core.store, &account, limit, after).await?;
+    let deliveries = page.items.iter().map(|it| it.id);
+    erase_attempts(core, account, deliveries.collect()).await?;
+    Ok(page.next)
 }
 
 async fn delete_files(jobs: &Arc<JobService>, account: AccountId) -> Result<(), Error> {
@@ -272,7 +390,8 @@ async fn rename_deleted_keys(core: &Core, account: AccountId) -> Result<(), Erro
 /// Gives the account its last name, with the only entry of the erasure in the audit log.
 async fn mark(core: &Core, audit: &AuditContext, account: AccountId) -> Result<(), Error> {
     let id = account.to_string();
-    let name = format!("{ERASED}-{}", id.split('-').next().unwrap_or_default());
+    // The first digits are a time, which accounts of the same minute share.
+    let name = format!("{ERASED}-{}", &id[id.len() - NAME_DIGITS..]);
     let entry = audit.entry(core, Action::AccountErase, Subject::of(account, account.0));
     let facts = json!({"name": name});
     let to_entry =

@@ -145,7 +145,7 @@ pub async fn submit(
 /// Records a batch whose file is invalid, so that its caller can read the errors. Charges nothing.
 ///
 /// # Errors
-/// `Conflict` if the newest batches of the account have failed too
+/// `Conflict` if the newest batches of the account have failed too; `Unauthorized` if the key is not valid any more
 pub async fn record_failed(
     core: &Core,
     settings: &Settings,
@@ -173,7 +173,10 @@ pub async fn record_failed(
         let (account, made) = (file_batch.account, Made::Batch(file_batch.id));
         writes.push(idempotency::record_use(settings, account, used, made, now));
     }
-    core.commit(writes).await?;
+    // Changes of keys wait meanwhile.
+    let guard = core.locks.operator.lock().await?;
+    caller.check_key(core).await?;
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(FileBatchStatus {
         file_batch,
         accepted: None,

@@ -1,5 +1,6 @@
 //! Uploaded files: stored in the object store, with a record each, until they are deleted or expire.
 
+use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, object_store_fault};
@@ -46,20 +47,20 @@ impl NewFile {
 /// Stores a file and its record: both or neither, even if the caller disconnects.
 ///
 /// # Errors
-/// `Conflict` if the account has too many files or bytes; `StorageUnavailable`
+/// `Conflict` if the account has too many files or bytes; `Unauthorized` if the key is not valid any more; `StorageUnavailable`
 pub async fn add(
     jobs: &Arc<JobService>,
-    account: AccountId,
+    caller: &Payer,
     new: NewFile,
 ) -> Result<UploadedFile, Error> {
-    let jobs = Arc::clone(jobs);
+    let (jobs, caller) = (Arc::clone(jobs), caller.clone());
     detached(async move {
         let now = jobs.core.now();
         let retention = jobs.settings.config.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
             id: FileId(jobs.core.new_id(now)),
-            account,
+            account: caller.account(),
             name: new.name,
             bytes: new.content.len() as u64,
             created_at: now,
@@ -71,7 +72,11 @@ pub async fn add(
         stored.map_err(unavailable)?;
         let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
-        if let Err(error) = check_file_limits(&jobs, &file).await {
+        let checked = async {
+            caller.check_key(&jobs.core).await?;
+            check_file_limits(&jobs, &file).await
+        };
+        if let Err(error) = checked.await {
             drop(guard);
             remove_content(&jobs, &file).await;
             return Err(error);

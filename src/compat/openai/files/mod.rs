@@ -115,7 +115,7 @@ async fn find_or_store(
     let replayed = found.is_some();
     let file = match found {
         Some(file) => file,
-        None => uploaded_files::add(&state.jobs, account, upload.file).await?,
+        None => uploaded_files::add(&state.jobs, caller, upload.file).await?,
     };
     calls.record_answered(identity, attempt, file.id, core.now());
     Ok((file, replayed))

@@ -94,13 +94,13 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /accounts/{account_id}/content`
 pub fn erase(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("eraseAccount", "Accounts", "Erase an account")
-        .text("Deactivates the account and erases `limit` of its jobs, newest first, as `DELETE /jobs/{job_id}/content` does. Repeat the call with `next_cursor`. The last call also erases the metadata of batches and what deliveries have sent and received, \
-            deletes people, webhooks, keys and uploaded files, and names the account `erased-` and the first part of its id. Its record, ledger and daily usage stay. You can begin again at any time. While a job has not ended: `409`.")
+        .text("Deactivates the account and erases `limit` of its jobs, newest first, as `DELETE /jobs/{job_id}/content` does. Repeat the call with `next_cursor`. Further calls erase the metadata of batches and what deliveries have sent and received, `limit` of each. The last call also \
+            deletes people, webhooks, keys and uploaded files, and names the account `erased-` and the last 8 digits of its id. Its record, ledger and daily usage stay. You can begin again at any time. While a job has not ended: `409`.")
         .window()
         .response(builder.response::<AccountErasure>(
             200,
             "The step is done.",
-            json!({"jobs": 20, "next_cursor": "01a1fa956f5b7a039d4f2f1c6f0f2d11"}),
+            json!({"jobs": 20, "next_cursor": "j01a1fa956f5b7a039d4f2f1c6f0f2d11"}),
         ))
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
