@@ -2,6 +2,7 @@
 
 use crate::file_batches::{fox, ids, lines, upload_form};
 use crate::openai_edits;
+use crate::openai_responses::{self, respond};
 use crate::support::http::Request;
 use crate::support::{
     Answer, Behaviour, Customer, OneNode, Options, Server, Wire, fox as native_fox, sample_images,
@@ -99,6 +100,25 @@ fn a_retry_of_a_refused_call_creates_a_job() {
     server.pause(&[]);
     assert!(!is_replay(&attempt(&server, &customer, &body, 1)));
     server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
+}
+
+/// No SDK repeats a call that was refused for its content, so the retry repeats the first call.
+#[test]
+fn a_retry_gets_its_image_after_another_call_was_refused_for_its_previous_response() {
+    let server = start();
+    let customer = server.customer("1.00");
+    let attempt = |extra: Value, number: u32| {
+        let call = respond(&server, &customer, &openai_responses::fox(extra));
+        numbered(call, number)
+    };
+    let first = attempt(json!({}), 0).expect(200).json();
+    server.clock.advance(Duration::from_secs(1));
+    let unknown = json!({"previous_response_id": "resp_01890000-0000-7000-8000-000000000000"});
+    attempt(unknown, 0).expect(400);
+    let again = attempt(json!({}), 1).expect(200);
+    assert_eq!(again.json()["id"], first["id"]);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
 
