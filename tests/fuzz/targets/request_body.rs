@@ -78,6 +78,6 @@ fn accepted(request: &GenerationRequest, endpoint: Endpoint, uploaded: usize, bo
 fn url_of(input: &Input) -> Option<&String> {
     match input {
         Input::Url { url, .. } => Some(url),
-        Input::Stored(_) => None,
+        Input::Stored(_) | Input::Earlier { .. } => None,
     }
 }
