@@ -97,6 +97,7 @@ impl Fixture {
                 let is_deleted = self.deleted_since.get() == Some(job);
                 async move { is_deleted }.boxed_local()
             },
+            is_erased: &|_, _| async { false }.boxed_local(),
             records: &records,
             taken_at: Timestamp::from_millis(self.backups.get()),
             running,
