@@ -15,7 +15,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::{
     HeaderMap, Method, Request,
     header::{self, HeaderValue},
@@ -158,8 +157,8 @@ impl Client {
     /// whole response.
     ///
     /// The client resolves and checks the host nevertheless, and uses only a connection to an address that passes. If the connection
-    /// turns out to be closed before the client begins to write the request, a new connection replaces it. The client never sends a
-    /// request again that it has begun to write, because the server may have acted on it.
+    /// turns out to be closed before the whole request is written, a new connection replaces it. A request that was written
+    /// completely is never sent again, because the server may have acted on it.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -170,8 +169,8 @@ impl Client {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, Error> {
-        let mut request = self.request(method, url, headers, body)?;
-        let (origin, deadline) = (Origin::of(url)?, self.connector.deadline());
+        let request = self.request(method, url, headers, body)?;
+        let (origin, mut deadline) = (Origin::of(url)?, self.connector.deadline());
         let addresses = self
             .connector
             .look_up(&origin.host, origin.port, deadline)
@@ -180,12 +179,19 @@ impl Client {
             if !connection.is_ready().await {
                 continue;
             }
-            match connection.exchange(request).await {
+            match connection.exchange(request.clone()).await {
                 Ok(response) => {
                     let home = (Arc::clone(&self.pool), origin);
                     return Ok(Response::new(response, connection, Some(home)));
                 }
-                Err(mut error) => request = error.take_message().ok_or(Error::Broken)?,
+                Err(lost) if lost.was_written || lost.error.is_parse() => {
+                    return Err(Error::Broken);
+                }
+                Err(_) => {
+                    // The time spent writing does not count as connecting.
+                    deadline = self.connector.deadline();
+                    break;
+                }
             }
         }
         let stream = self.connector.connect(&addresses, deadline).await?;
@@ -198,7 +204,7 @@ impl Client {
         &self,
         url: &Url,
         stream: TcpStream,
-        request: Request<Full<Bytes>>,
+        request: Request<Bytes>,
         home: Option<Home>,
     ) -> Result<Response, Error> {
         let mut connection = self.start_http(url, stream).await?;
@@ -234,12 +240,12 @@ impl Client {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, Error> {
+    ) -> Result<Request<Bytes>, Error> {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         let mut request = Request::builder()
             .method(method)
             .uri(&url[Position::BeforePath..Position::AfterQuery])
-            .body(Full::new(body))
+            .body(body)
             .map_err(|_| Error::Unsendable)?;
         let fields = request.headers_mut();
         *fields = headers;

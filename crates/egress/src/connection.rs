@@ -8,25 +8,31 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::{
     Request, Response,
     body::Incoming,
-    client::conn::{
-        TrySendError,
-        http1::{self, SendRequest},
-    },
+    client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::request_progress::{RequestProgress, TrackedBody, TrackedStream};
 
 /// The read buffer. A larger response head is an error.
 const MAX_BUFFER: usize = 1 << 16;
 
 pub(crate) struct Connection {
     pub peer: SocketAddr,
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<TrackedBody>,
     driver: Driver,
+    progress: RequestProgress,
+}
+
+/// Why a request has no response.
+pub(crate) struct RequestError {
+    pub error: hyper::Error,
+    /// The connection has written the whole request, so the server may have acted on it.
+    pub was_written: bool,
 }
 
 impl Connection {
@@ -35,6 +41,8 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let progress = RequestProgress::default();
+        let stream = TrackedStream::new(stream, progress.clone());
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_BUFFER)
             .handshake(TokioIo::new(stream))
@@ -47,17 +55,22 @@ impl Connection {
             peer,
             sender,
             driver,
+            progress,
         })
     }
 
-    /// Sends a request and waits for the head of its response. The error contains the request if the connection has not begun to
-    /// write it.
+    /// Sends a request and waits for the head of its response.
     pub async fn exchange(
         &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
-        let response = self.sender.try_send_request(request);
-        self.driver.drive(response).await
+        request: Request<Bytes>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let request = request.map(|body| self.progress.track(body));
+        let response = self.sender.send_request(request);
+        let response = self.driver.drive(response).await;
+        response.map_err(|error| RequestError {
+            error,
+            was_written: self.progress.is_written(),
+        })
     }
 
     /// Waits for data from this connection, and polls the connection meanwhile.

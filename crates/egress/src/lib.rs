@@ -13,6 +13,7 @@ mod connector;
 mod error;
 mod ranges;
 mod refused_address;
+mod request_progress;
 mod resolver;
 mod response;
 mod retry_after;
