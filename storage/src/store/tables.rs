@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_documentation_names_each_exported_kind() {
-        let text = include_str!("../../../docs/operations.md");
+        let text = include_str!("../../../docs/backup.md");
         let missing: Vec<&str> = ALL
             .iter()
             .filter(|it| it.is_exported() && !text.contains(&format!("`{}`", it.name())))
