@@ -42,9 +42,14 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
     let Some(status) = codes.first().map(|code| code.status().as_u16()) else {
         return Value::Null;
     };
-    let means = codes
-        .iter()
-        .map(|code| format!("`{}`: {}", code.as_str(), code.row().meaning));
+    let means = codes.iter().map(|code| {
+        let row = code.row();
+        let (meaning, action, retry) = (row.meaning, row.action, row.retry);
+        format!(
+            "`{}`: {meaning}. What to do: {action}. Retry: `{retry}`.",
+            code.as_str()
+        )
+    });
     let mut headers = vec![Header::REQUEST_ID, Header::CACHE_CONTROL];
     headers.extend(match status {
         401 => Some(Header::CHALLENGE),

@@ -87,7 +87,8 @@ Poll every 2 seconds, long-poll with `?wait=60`, stream `/api/v1/jobs/{{job_id}}
 
 ## Errors
 
-Every error is `application/problem+json` (RFC 9457). Distinguish errors by `code`. A `422` lists every faulty field at once. Unknown fields \
+Every error is `application/problem+json` (RFC 9457). Distinguish errors by `code`. Their descriptions say whether to repeat the \
+same call: `yes`, after `Retry-After` if present; `later`, once the cause is fixed; `no`, because it would fail again. A `422` lists every faulty field at once. Unknown fields \
 of a body are refused, so that you notice a misspelt one. An unsupported method returns `405` with `Allow`. An unknown path returns `404`, \
 or `401` without a key. Malformed HTTP is refused earlier, with a bare `400`, `408` or `431`.
 
