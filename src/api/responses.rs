@@ -120,9 +120,10 @@ pub async fn for_operator<'a>(
     job: &Job,
     record: JobRecord<'a>,
 ) -> Result<JobRecord<'a>, StoreError> {
-    let tries = core.system.failed_tries(job.id).into_iter();
-    let tries = tries.filter(|_| !job.is_erased());
-    let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
+    let attempts = core.system.failed_tries(job.id).into_iter();
+    let attempts = attempts.filter(|_| !job.is_erased());
+    let causes =
+        attempts.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
     let refunded = JOB_REFUNDS.get(&core.store, &(job.account, job.id)).await?;
     Ok(JobRecord {

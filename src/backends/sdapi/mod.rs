@@ -200,7 +200,7 @@ impl Inner {
     async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
         let image = made.clone();
         let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
-        // The try logs the fault, although it succeeds.
+        // The attempt logs the fault, although it succeeds.
         self.enlarge(request).await.unwrap_or(made)
     }
 

@@ -1,4 +1,4 @@
-//! Backends: tries, health and load.
+//! Backends: attempts, health and load.
 
 use super::exposition::Exposition;
 use std::sync::atomic::Ordering;
@@ -18,12 +18,12 @@ pub fn collect(out: &mut Exposition, system: &System) {
     let all = || health.iter().zip(stats);
     let mut family = out.histogram(
         "tintype_backend_try_duration_seconds",
-        "Duration of one try on a backend, by outcome.",
+        "Duration of one attempt on a backend, by outcome.",
     );
     for (backend, stats) in all() {
         for outcome in TryOutcome::ALL {
             let read = stats.tries[outcome as usize].read();
-            // Successful tries are exported from the start, other outcomes from their first try on.
+            // Successful attempts are exported from the start, other outcomes from their first attempt on.
             if outcome == TryOutcome::Image || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
@@ -36,7 +36,7 @@ pub fn collect(out: &mut Exposition, system: &System) {
     let counters: [Counter; 4] = [
         (
             "tintype_backend_retries_total",
-            "Tries that repeated a failed one.",
+            "Attempts that repeated a failed one.",
             |_, it| it.retries.load(Ordering::Relaxed),
         ),
         (
