@@ -8,7 +8,7 @@ pub(crate) mod api;
 pub mod application;
 pub mod backends;
 pub mod backup;
-mod batch_inputs;
+mod batch_input_fetcher;
 pub mod catalog;
 pub mod cli;
 mod cluster_secret;

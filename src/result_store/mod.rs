@@ -3,7 +3,7 @@
 mod check;
 
 use crate::image_decoding::RESULT_DECODING;
-use crate::inputs::JobInputs;
+use crate::inputs::InputDeletion;
 use crate::objects::{ObjectStorage, result_key};
 use crate::request_text;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ const PUT_TRIES: u32 = 6;
 pub struct ResultStore {
     objects: ObjectStorage,
     writers: Writers,
-    inputs: JobInputs,
+    input_deletion: InputDeletion,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Writers {
 }
 
 impl ResultStore {
-    pub fn new(objects: ObjectStorage, writers: Writers, inputs: JobInputs) -> Self {
+    pub fn new(objects: ObjectStorage, writers: Writers, input_deletion: InputDeletion) -> Self {
         Self {
             objects,
             writers,
-            inputs,
+            input_deletion,
         }
     }
 }
@@ -188,7 +188,7 @@ impl JobObjects for ResultStore {
     }
 
     fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
-        self.inputs.delete(job)
+        self.input_deletion.delete(job)
     }
 }
 
