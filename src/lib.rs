@@ -22,6 +22,7 @@ pub mod fuzzing;
 pub mod http;
 pub mod image_decoding;
 pub mod inputs;
+pub mod job_objects;
 mod management;
 pub mod objects;
 pub mod observability;
@@ -30,7 +31,7 @@ pub mod panel;
 mod private_file;
 mod reference;
 mod request_text;
-pub mod result_store;
+
 pub mod server;
 pub mod web;
 pub mod webhooks;

@@ -9,7 +9,7 @@ use super::stores::Stores;
 use crate::batch_input_fetcher::BatchInputFetcher;
 use crate::catalog::catalog;
 use crate::config::Config;
-use crate::result_store::ResultStore;
+use crate::job_objects::JobObjectStore;
 use crate::webhooks::{Sender, Vault};
 use std::sync::Arc;
 use tintype_actors::clock::random_jitter;
@@ -60,7 +60,7 @@ fn job_options(
             objects: objects.clone(),
             catalog: catalog(&config.tiers),
         }),
-        job_objects: Arc::new(ResultStore::new(objects, stores.writers, input_deletion)),
+        job_objects: Arc::new(JobObjectStore::new(objects, stores.writers, input_deletion)),
     }
 }
 
