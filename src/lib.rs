@@ -17,10 +17,10 @@ pub mod config;
 mod cost_cache;
 mod csv_text;
 pub mod data_dir;
+pub mod decode_permits;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;
-pub mod image_decoding;
 pub mod inputs;
 pub mod job_objects;
 mod management;
@@ -31,7 +31,6 @@ pub mod panel;
 mod private_file;
 mod reference;
 mod request_text;
-
 pub mod server;
 pub mod web;
 pub mod webhooks;

@@ -1,7 +1,7 @@
 //! Stores the image of a run durably: validates it, converts it if its job needs another format, and retries a failed write.
 
 use super::result_validation::{self, CheckedImage, probe};
-use crate::image_decoding::RESULT_DECODING;
+use crate::decode_permits::RESULT_DECODING;
 use crate::objects::{ObjectStorage, result_key};
 use bytes::Bytes;
 use tintype_actors::dispatch::backoff;
