@@ -1,6 +1,6 @@
 //! The built-in generator as a backend. It draws on the blocking pool, never on an arbiter.
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
 use crate::decode_permits::INPUT_DECODING;

@@ -19,7 +19,7 @@ pub mod workflow;
 pub use builtin_workflows::file as builtin_workflow;
 pub use probe::probe;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::setup_error::BackendSetupError;

@@ -12,7 +12,7 @@ pub mod response;
 
 pub use probe::probe;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
 use super::luma_mask::to_luma;
