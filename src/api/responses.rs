@@ -13,7 +13,7 @@ use futures_util::future::{join_all, try_join_all};
 use std::fmt::Display;
 use tintype_api::text::{AspectWord, Money};
 use tintype_api::{
-    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Picture,
+    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Model, Page, Person, Picture,
     Webhook,
 };
 use tintype_storage::domain::account;
@@ -26,7 +26,7 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::tables::{API_KEY_LAST_USE, JOB_REFUNDS, OPERATOR_EVENTS, PANEL_KEYS};
-use tintype_storage::store::{Page, StoreError};
+use tintype_storage::store::{self, StoreError};
 
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
@@ -53,12 +53,12 @@ pub async fn api_key(
 pub async fn api_keys(
     accounts: &AccountService,
     account: AccountId,
-    page: Page<api_key::ApiKey>,
-) -> Result<Listing<ApiKey>, Error> {
+    page: store::Page<api_key::ApiKey>,
+) -> Result<Page<ApiKey>, Error> {
     let panel_key = PANEL_KEYS.get(&accounts.core.store, &account).await?;
     let keys = page.items.into_iter();
     let listed = keys.map(|key| with_usage(accounts, key, panel_key, None));
-    Ok(Listing::of(try_join_all(listed).await?, page.next))
+    Ok(Page::of(try_join_all(listed).await?, page.next))
 }
 
 async fn with_usage(
@@ -120,9 +120,10 @@ pub async fn for_operator<'a>(
     job: &Job,
     record: JobRecord<'a>,
 ) -> Result<JobRecord<'a>, StoreError> {
-    let tries = core.system.failed_tries(job.id).into_iter();
-    let tries = tries.filter(|_| !job.is_erased());
-    let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
+    let attempts = core.system.failed_tries(job.id).into_iter();
+    let attempts = attempts.filter(|_| !job.is_erased());
+    let causes =
+        attempts.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
     let refunded = JOB_REFUNDS.get(&core.store, &(job.account, job.id)).await?;
     Ok(JobRecord {
@@ -140,9 +141,9 @@ pub async fn batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> 
     Batch::new(batch, progress, metadata)
 }
 
-pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listing<Batch> {
+pub async fn batches(jobs: &JobService, page: store::Page<BatchWithProgress>) -> Page<Batch> {
     let listed = page.items.iter().map(|it| batch(jobs, it));
-    Listing::of(join_all(listed).await, page.next)
+    Page::of(join_all(listed).await, page.next)
 }
 
 /// The text of a record; `None` if its object no longer exists. `content` names the text in errors.

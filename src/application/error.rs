@@ -169,7 +169,7 @@ pub fn upload_fault(fault: UploadFault, field: &str) -> Error {
     }
 }
 
-/// The image of a job, or a view of it, could not be read.
+/// The image of a job, or a thumbnail of it, could not be read.
 pub fn image_fault(error: ObjectError) -> Error {
     if let ObjectError::NotFound { .. } = error {
         return Error::new(ErrorKind::Gone, "the image was deleted");

@@ -4,7 +4,7 @@ use crate::application::core::Core;
 use crate::application::credentials::authentication::Authentication;
 use crate::application::limits::call_limits::CallLimits;
 use crate::application::settings::Settings;
-use crate::inputs::{InputImages, JobInputs};
+use crate::inputs::{InputDeletion, InputImages};
 use crate::objects::ObjectStorage;
 use crate::webhooks::Vault;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct JobService {
     /// The object store of results and input images.
     pub objects: ObjectStorage,
     /// Deletes the input images of ended jobs.
-    pub inputs: JobInputs,
+    pub input_deletion: InputDeletion,
 }
 
 pub struct WebhookService {

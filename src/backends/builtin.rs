@@ -1,9 +1,9 @@
 //! The built-in generator as a backend. It draws on the blocking pool, never on an arbiter.
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
-use crate::image_decoding::INPUT_DECODING;
+use crate::decode_permits::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use futures_util::FutureExt as _;

@@ -1,7 +1,7 @@
 //! Input images for backends: read from the store, and re-encoded only when the backend would refuse the original.
 
 use super::upstream::decoding;
-use crate::image_decoding::INPUT_DECODING;
+use crate::decode_permits::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use tintype_actors::ports::{GenerateError, GenerationTask};

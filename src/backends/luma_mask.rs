@@ -1,7 +1,7 @@
 //! Masks for servers that read their grey values: white where the image may change. A mask of OpenAI's API is transparent there.
 
 use super::upstream::decoding;
-use crate::image_decoding::INPUT_DECODING;
+use crate::decode_permits::INPUT_DECODING;
 use image::{GrayImage, ImageFormat, Luma};
 use std::io::Cursor;
 use tintype_actors::ports::GenerateError;

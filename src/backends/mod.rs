@@ -1,11 +1,11 @@
 //! Generators: one module for each kind of backend.
 
-mod background;
 mod base64;
 pub mod builtin;
 pub mod comfyui;
 pub mod damaged_inputs;
 pub mod gemini;
+mod image_background;
 pub mod inputs;
 pub mod kinds;
 pub mod local;

@@ -62,18 +62,49 @@ pub async fn prune(
     say("reading the lists of images".into());
     let needed = needed_objects(repository, &kept).await?;
     if !is_dry_run {
-        for id in &removed {
-            say(format!("removing the backup {id}"));
-            // First, so that an interruption leaves no backup that seems complete.
-            repository
-                .objects
-                .delete(&path(id, "manifest.json"))
-                .await?;
-            repository.remove(id).await?;
-        }
+        remove_backups(repository, &removed, say).await?;
     }
-    let complete: Vec<&String> = removed.iter().chain(&kept).collect();
     let older_than = Utc::now() - MIN_AGE;
+    let complete: Vec<&String> = removed.iter().chain(&kept).collect();
+    let interrupted = remove_interrupted(repository, &complete, older_than, is_dry_run).await?;
+    if !is_dry_run {
+        remove_unfinished_uploads(repository).await?;
+    }
+    say("removing images".into());
+    let (images, bytes) = remove_unneeded(repository, &needed, older_than, is_dry_run, say).await?;
+    Ok(Pruned {
+        removed,
+        kept,
+        interrupted,
+        images,
+        bytes,
+    })
+}
+
+async fn remove_backups(
+    repository: &Repository,
+    ids: &[String],
+    say: &dyn Fn(String),
+) -> anyhow::Result<()> {
+    for id in ids {
+        say(format!("removing the backup {id}"));
+        // First, so that an interruption leaves no backup that seems complete.
+        repository
+            .objects
+            .delete(&path(id, "manifest.json"))
+            .await?;
+        repository.remove(id).await?;
+    }
+    Ok(())
+}
+
+/// Removes the old files of backups that are not `complete`, and returns their ids.
+async fn remove_interrupted(
+    repository: &Repository,
+    complete: &[&String],
+    older_than: DateTime<Utc>,
+    is_dry_run: bool,
+) -> anyhow::Result<BTreeSet<String>> {
     let mut interrupted = BTreeSet::new();
     for (key, _) in old_objects(repository, BACKUPS, older_than).await? {
         if let Some((id, _)) = backup_file(&key)
@@ -85,10 +116,17 @@ pub async fn prune(
             interrupted.insert(id.to_owned());
         }
     }
-    if !is_dry_run {
-        remove_unfinished_uploads(repository).await?;
-    }
-    say("removing images".into());
+    Ok(interrupted)
+}
+
+/// Removes the old objects that are not `needed`, and returns their number and bytes.
+async fn remove_unneeded(
+    repository: &Repository,
+    needed: &HashSet<String>,
+    older_than: DateTime<Utc>,
+    is_dry_run: bool,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(u64, u64)> {
     let (mut images, mut bytes) = (0, 0);
     for (key, size) in old_objects(repository, IMAGES, older_than).await? {
         let is_image = key
@@ -105,13 +143,7 @@ pub async fn prune(
         bytes += size;
         say(counted(images, "image"));
     }
-    Ok(Pruned {
-        removed,
-        kept,
-        interrupted,
-        images,
-        bytes,
-    })
+    Ok((images, bytes))
 }
 
 /// The objects of the repository that these backups need.

@@ -94,44 +94,73 @@ pub async fn restore(
             read => drop(read?),
         }
     }
-    let (mut count, mut missing) = (0, Vec::new());
-    if let Some(file) = list {
-        let mut list = ObjectList::new(&file)?;
-        while let Some(listed) = list.read()? {
-            match listed.left_out {
-                Some(OmitReason::Expired) => {}
-                Some(OmitReason::Missing) => missing.push(listed.key),
-                None => {
-                    match restore_object(repository, &listed, objects).await {
-                        Ok(()) => {}
-                        Err(error) if is_check => damaged.add_object(listed.key, &error),
-                        Err(error) => {
-                            // The target may have failed instead.
-                            if restore_object(repository, &listed, None).await.is_ok() {
-                                return Err(error);
-                            }
-                            if !skips_damaged {
-                                return Err(error.context(SKIP_ADVICE));
-                            }
-                            remove_partial(objects, &listed.key).await?;
-                            damaged.add_object(listed.key, &error);
-                            continue;
-                        }
-                    }
-                    count += 1;
-                    say(counted(count, "image"));
-                }
-            }
+    let (images, missing) = match list {
+        Some(list) => {
+            let target = Target {
+                objects,
+                skips_damaged,
+            };
+            restore_objects(repository, &list, target, &mut damaged, say).await?
         }
-    }
+        None => (0, Vec::new()),
+    };
     Ok(RestoreOutcome {
         loaded,
         report,
-        images: count,
+        images,
         missing,
         wrong_lengths,
         damaged,
     })
+}
+
+/// Where the objects go, and what happens to damaged ones.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    /// `None`: objects are only checked, and damaged ones collected.
+    objects: Option<&'a ObjectStorage>,
+    skips_damaged: bool,
+}
+
+/// Restores or checks the objects of a list. Returns how many, and the keys of those that the backup lacks.
+async fn restore_objects(
+    repository: &Repository,
+    list: &File,
+    target: Target<'_>,
+    damaged: &mut DamagedParts,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(u64, Vec<String>)> {
+    let (mut count, mut missing) = (0, Vec::new());
+    let mut list = ObjectList::new(list)?;
+    while let Some(listed) = list.read()? {
+        match listed.left_out {
+            Some(OmitReason::Expired) => continue,
+            Some(OmitReason::Missing) => {
+                missing.push(listed.key);
+                continue;
+            }
+            None => {}
+        }
+        match restore_object(repository, &listed, target.objects).await {
+            Ok(()) => {}
+            Err(error) if target.objects.is_none() => damaged.add_object(listed.key, &error),
+            Err(error) => {
+                // The target may have failed instead.
+                if restore_object(repository, &listed, None).await.is_ok() {
+                    return Err(error);
+                }
+                if !target.skips_damaged {
+                    return Err(error.context(SKIP_ADVICE));
+                }
+                remove_partial(target.objects, &listed.key).await?;
+                damaged.add_object(listed.key, &error);
+                continue;
+            }
+        }
+        count += 1;
+        say(counted(count, "image"));
+    }
+    Ok((count, missing))
 }
 
 /// Loads the records into `engine`. Checks that `list` contains each object that they reference, and returns a sentence for each object

@@ -6,7 +6,7 @@ use super::output::{Column, print, print_as, print_json, print_page};
 use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tintype_api::{Listing, Rate};
+use tintype_api::{Page, Rate};
 use tintype_storage::domain::time::Timestamp;
 
 /// Options of every command that calls a running server as its operator.
@@ -44,15 +44,15 @@ impl Common {
     /// Prints a page of a list as JSON, or as a table.
     pub fn show_list<T: DeserializeOwned>(
         &self,
-        list: Listing<Value>,
+        list: Page<Value>,
         columns: &[Column<T>],
     ) -> anyhow::Result<()> {
         if self.json {
             return print_json(&json!(list));
         }
-        let Listing { data, next_cursor } = list;
+        let Page { data, next_cursor } = list;
         let data = read_all(data)?;
-        print_page(columns, &Listing { data, next_cursor })
+        print_page(columns, &Page { data, next_cursor })
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing};
+use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Page};
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::BatchId;
 use uuid::Uuid;
@@ -116,7 +116,7 @@ impl NativeClient {
         &self,
         limit: u8,
         cursor: Option<&str>,
-    ) -> anyhow::Result<Listing<Batch>> {
+    ) -> anyhow::Result<Page<Batch>> {
         let cursor = cursor.map(|it| format!("&cursor={it}")).unwrap_or_default();
         self.get(&format!("/api/v1/batches?limit={limit}{cursor}"))
             .await

@@ -10,7 +10,7 @@ use clap::builder::TypedValueParser as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use tintype_api::{Account, Listing};
+use tintype_api::{Account, Page};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::AccountId;
@@ -117,7 +117,7 @@ impl Operator {
         path: &str,
         filters: &[(&str, String)],
         page: PageOptions,
-    ) -> anyhow::Result<Listing<Value>> {
+    ) -> anyhow::Result<Page<Value>> {
         let mut found: Vec<Value> = Vec::new();
         let mut cursor = page.cursor;
         for _ in 0..MAX_PAGES {
@@ -135,20 +135,20 @@ impl Operator {
             // The errors of a list name its parameters.
             let page =
                 page.map_err(|error| name_options(error, &json!(BTreeMap::from_iter(query))))?;
-            let page: Listing<Value> = read(page)?;
+            let page: Page<Value> = read(page)?;
             found.extend(page.data);
             cursor = page.next_cursor;
             if cursor.is_none() {
                 break;
             }
         }
-        Ok(Listing {
+        Ok(Page {
             data: found,
             next_cursor: cursor,
         })
     }
 
-    pub async fn list_all(&self, path: &str) -> anyhow::Result<Listing<Value>> {
+    pub async fn list_all(&self, path: &str) -> anyhow::Result<Page<Value>> {
         self.list(path, &[], PageOptions::default()).await
     }
 

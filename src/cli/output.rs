@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use tintype_api::Listing;
+use tintype_api::Page;
 
 /// Columns that a terminal shows of the last column of a table at least.
 const MIN_TEXT_COLUMNS: usize = 10;
@@ -125,7 +125,7 @@ pub fn list_table<T>(columns: &[Column<T>], entries: &[T]) -> String {
 }
 
 /// Prints a page of a list as a table. The cursor of the next page goes to standard error, so that it is not mistaken for a row.
-pub fn print_page<T>(columns: &[Column<T>], page: &Listing<T>) -> anyhow::Result<()> {
+pub fn print_page<T>(columns: &[Column<T>], page: &Page<T>) -> anyhow::Result<()> {
     print(&list_table(columns, &page.data))?;
     if let Some(next) = &page.next_cursor {
         note(&format!(

@@ -8,7 +8,7 @@ use crate::application::error::upload_fault;
 use crate::application::services::GenerationService;
 use crate::application::submission::generation_request::Input;
 use crate::compat::state::CompatState;
-use crate::inputs::{self, CallInputs, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{self, BodyUpload, CallInputs, StoredUpload, UploadFault};
 use crate::web::body::{check_encoding, declared_length};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
@@ -158,7 +158,7 @@ struct ImageCollector<'a> {
 
 enum Current {
     None,
-    Uploading(Box<StagedUpload>),
+    Uploading(Box<BodyUpload>),
     /// The rest of the image is ignored.
     Skipping(BodyImage),
 }

@@ -114,7 +114,7 @@ async fn cancel_unless_ended(
     Ok(match handle.abandon(job).await {
         Ok(Ok(canceled)) => {
             // Spawned, so that a hanging object store does not delay the next cancellation.
-            actix_web::rt::spawn(jobs.inputs.delete(&canceled));
+            actix_web::rt::spawn(jobs.input_deletion.delete(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");
             Some(CancelOutcome::Canceled)
         }

@@ -5,7 +5,7 @@
 //! jobs through [`submission`].
 
 mod auth;
-mod background;
+mod background_jobs;
 mod base64;
 mod base64_body;
 mod body;

@@ -11,7 +11,7 @@ use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
-use crate::web::queries::paging::{Listing, listing};
+use crate::web::queries::paging::{Page, to_page};
 use crate::web::queries::usage_query::{self, UsageQuery};
 use actix_web::{HttpRequest, web};
 use tintype_api::{Balance, OwnKey, Transaction};
@@ -33,7 +33,7 @@ pub async fn transactions(
     let (window, filter) = ledger_query::of(&request)?;
     principal.admit()?;
     let page = ledger::page(&core, principal.caller.account(), window, filter).await?;
-    Ok(no_store::json(listing(page, Transaction::from)))
+    Ok(no_store::json(to_page(page, Transaction::from)))
 }
 
 /// `GET /usage`: oldest first.
@@ -51,7 +51,7 @@ pub async fn daily_usage(
     let account = principal.caller.account();
     let (data, last) = usage::page(&core, account, filter, limit, after).await?;
     let next_cursor = last.map(|it| usage_query::cursor(&it));
-    Ok(no_store::json(Listing { data, next_cursor }))
+    Ok(no_store::json(Page { data, next_cursor }))
 }
 
 /// `GET /models`: the models with their sizes and prices, always a single page.
@@ -63,7 +63,7 @@ pub async fn models(
     principal.admit()?;
     let pause = pause::current(&core).await?;
     let models = models_on_sale(&settings, &pause, |tier| principal.caller.key.allows(tier));
-    Ok(no_store::json(Listing::of(models, None)))
+    Ok(no_store::json(Page::of(models, None)))
 }
 
 /// `GET /key`: the limits of the caller's own key. `rate_limit` is the effective limit: the key's own or the configured default.

@@ -13,12 +13,12 @@ use crate::application::services::{AccountService, JobService};
 use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
-use crate::web::queries::paging::{self, listing};
+use crate::web::queries::paging::{self, to_page};
 use crate::web::submissions::idempotency_key::{self, creation_response};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::try_join_all;
-use tintype_api::{AccountErasure, Listing, NewAccount, Transaction};
+use tintype_api::{AccountErasure, NewAccount, Page, Transaction};
 
 /// `POST /accounts`
 pub async fn open(
@@ -38,7 +38,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> Ht
     let page = core.store.accounts(window.limit, window.after).await?;
     let accounts = page.items.into_iter();
     let views = try_join_all(accounts.map(|it| responses::account(&core, it)));
-    Ok(HttpResponse::Ok().json(Listing::of(views.await?, page.next)))
+    Ok(HttpResponse::Ok().json(Page::of(views.await?, page.next)))
 }
 
 /// `GET /accounts/{account_id}`
@@ -76,7 +76,7 @@ pub async fn change(
 pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
     let page = ledger::page(&core, of.account.id, window, filter).await?;
-    Ok(HttpResponse::Ok().json(listing(page, Transaction::from)))
+    Ok(HttpResponse::Ok().json(to_page(page, Transaction::from)))
 }
 
 /// `POST /accounts/{account_id}/deposits`

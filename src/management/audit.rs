@@ -4,7 +4,7 @@ use crate::application::core::Core;
 use crate::application::operations::audit_list::{self, AuditFilter, is_named};
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
-use crate::web::queries::paging::{self, Window, listing};
+use crate::web::queries::paging::{self, Window, to_page};
 use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::audit_log::Action;
@@ -16,7 +16,7 @@ const NAMES: &[&str] = &["account_id", "person_id", "action", "from", "to"];
 pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
-    Ok(HttpResponse::Ok().json(listing(page, tintype_api::AuditEntry::from)))
+    Ok(HttpResponse::Ok().json(to_page(page, tintype_api::AuditEntry::from)))
 }
 
 /// # Errors

@@ -11,7 +11,7 @@ use crate::application::services::JobService;
 use crate::web::auth::access::{OfJob, OperatorCall, OperatorOnly};
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::queries::job_query;
-use crate::web::queries::paging::{self, Listing};
+use crate::web::queries::paging::{self, Page};
 use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
@@ -47,7 +47,7 @@ pub async fn list(
         .await
         .into_iter()
         .collect::<Result<_, _>>()?;
-    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+    Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
 pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result<JobPage, Problem> {

@@ -8,7 +8,7 @@ use crate::application::settings::Settings;
 use crate::web::auth::access::{OfAccount, OfPerson, OperatorOnly, WithBody};
 use crate::web::body;
 use crate::web::problem::HttpResult;
-use crate::web::queries::paging::{self, listing};
+use crate::web::queries::paging::{self, to_page};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
@@ -25,7 +25,7 @@ pub async fn list(
     let page = PEOPLE.page(&core.store, &of.account.id, window.limit, window.after);
     let page = page.await?;
     let view = |person| responses::person(&core, &settings, &person, None);
-    Ok(HttpResponse::Ok().json(listing(page, view)))
+    Ok(HttpResponse::Ok().json(to_page(page, view)))
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`

@@ -4,7 +4,7 @@ use crate::application::accounts::statements::{self, StatementFilter};
 use crate::application::core::Core;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
-use crate::web::queries::paging::{self, listing};
+use crate::web::queries::paging::{self, to_page};
 use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -24,7 +24,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) 
         return Err(Problem::validation(vec![fault]));
     }
     let page = statements::page(&core, window, filter).await?;
-    Ok(HttpResponse::Ok().json(listing(page, |it| it)))
+    Ok(HttpResponse::Ok().json(to_page(page, |it| it)))
 }
 
 fn read(filter: &mut StatementFilter, name: &str, value: &str) -> Result<(), FieldFault> {

@@ -7,7 +7,7 @@ use crate::application::services::WebhookService;
 use crate::application::webhooks;
 use crate::web::auth::access::{OfAccount, OfWebhook, OperatorCall, WithBody};
 use crate::web::problem::HttpResult;
-use crate::web::queries::paging::{self, listing, try_listing};
+use crate::web::queries::paging::{self, to_page, try_to_page};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
@@ -35,7 +35,7 @@ pub async fn list(
     let page = WEBHOOKS.page(store, &of.account.id, window.limit, window.after);
     let page = page.await?;
     let view = |webhook| responses::webhook(&webhooks, webhook);
-    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+    Ok(HttpResponse::Ok().json(try_to_page(page, view)?))
 }
 
 /// For the panel, which shows a secret only on request.
@@ -47,7 +47,7 @@ pub async fn list_without_secrets(
     let window = paging::window(&request)?;
     let page = WEBHOOKS.page(&core.store, &of.account.id, window.limit, window.after);
     let page = page.await?;
-    Ok(HttpResponse::Ok().json(listing(page, Webhook::from)))
+    Ok(HttpResponse::Ok().json(to_page(page, Webhook::from)))
 }
 
 /// `GET /webhooks/{webhook_id}`, with its secret

@@ -85,7 +85,7 @@ pub fn other_results(key: &str) -> Vec<String> {
 }
 
 /// The key of a thumbnail of a result.
-pub fn view_key(result: &str, width: u32, extension: &str) -> String {
+pub fn thumbnail_key(result: &str, width: u32, extension: &str) -> String {
     let name = file_name(result);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     format!("{THUMBNAILS}/{stem}-{width}.{extension}")

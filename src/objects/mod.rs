@@ -27,7 +27,8 @@ use self::error::StoreFault;
 pub use self::error::{FAULT_TARGET, ObjectError};
 pub use self::key::{
     INPUTS, NAMED_PREFIXES, REQUEST_TEXTS, RESULTS, THUMBNAILS, UPLOADS, is_named_key, is_result,
-    job_of_result, media_type, other_results, read_result_key, result_key, upload_key, view_key,
+    job_of_result, media_type, other_results, read_result_key, result_key, thumbnail_key,
+    upload_key,
 };
 pub use self::named_objects::{NamedObject, ObjectRole};
 use self::probe::Probes;

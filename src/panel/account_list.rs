@@ -7,7 +7,7 @@ use crate::application::core::Core;
 use crate::application::settings::Settings;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult};
-use crate::web::queries::paging::{Listing, Window, filtered_window};
+use crate::web::queries::paging::{Page, Window, filtered_window};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -84,7 +84,7 @@ pub async fn list(
             account: responses::account(&core, account).await?,
         });
     }
-    Ok(HttpResponse::Ok().json(Listing::of(data, next)))
+    Ok(HttpResponse::Ok().json(Page::of(data, next)))
 }
 
 fn read(

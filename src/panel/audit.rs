@@ -7,7 +7,7 @@ use crate::application::operations::audit_list;
 use crate::management::audit::parse_query;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::HttpResult;
-use crate::web::queries::paging::try_listing;
+use crate::web::queries::paging::try_to_page;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
@@ -19,11 +19,11 @@ use tintype_storage::store::StoreError;
 pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
-    let listing = blocking(move || {
+    let page = blocking(move || {
         let mut names = Names::default();
-        try_listing(page, |entry| with_names(&mut names, &core, entry).wait())
+        try_to_page(page, |entry| with_names(&mut names, &core, entry).wait())
     });
-    Ok(HttpResponse::Ok().json(listing.await?))
+    Ok(HttpResponse::Ok().json(page.await?))
 }
 
 /// Adds the account's name and the email addresses of the person who made the change and of the person whose sessions it ended, unless

@@ -17,7 +17,7 @@ use crate::request_text::{self, RequestTextError};
 use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{FieldFault, HttpResult, Problem};
 use crate::web::queries::job_query;
-use crate::web::queries::paging::{self, Listing};
+use crate::web::queries::paging::{self, Page};
 use crate::web::submissions::batch_call::{self, MAX_BODY_BYTES, ReservedBody};
 use crate::web::submissions::batch_lines;
 use actix_web::http::header;
@@ -53,13 +53,13 @@ pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     let page = batches::page_of(&jobs.core, of.account.id, window).await?;
     let canceled = page.items.iter().map(|(_, it)| it.canceled_at.is_some());
     let canceled: Vec<bool> = canceled.collect();
-    let listing = responses::batches(&jobs, page).await;
-    let batches = listing.data.into_iter().zip(canceled);
-    Ok(HttpResponse::Ok().json(Listing {
+    let page = responses::batches(&jobs, page).await;
+    let batches = page.data.into_iter().zip(canceled);
+    Ok(HttpResponse::Ok().json(Page {
         data: batches
             .map(|(batch, is_canceled)| ListedBatch { batch, is_canceled })
             .collect(),
-        next_cursor: listing.next_cursor,
+        next_cursor: page.next_cursor,
     }))
 }
 
@@ -99,7 +99,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
     let views = JobViews::of(&jobs);
     let listed = page.items.iter().map(|job| views.listed(job));
     let data = try_join_all(listed).await?;
-    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+    Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
 /// `DELETE /batches/{batch_id}`: cancels the queued jobs.

@@ -15,7 +15,7 @@ use crate::objects::FAULT_TARGET;
 use crate::web::auth::access::{OfAccount, OfJob, OperatorCall, path_segment};
 use crate::web::problem::HttpResult;
 use crate::web::queries::job_query;
-use crate::web::queries::paging::Listing;
+use crate::web::queries::paging::Page;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
         until: it.until.map(Moment::from),
     });
     Ok(HttpResponse::Ok().json(SearchPage {
-        page: Listing::of(data, next),
+        page: Page::of(data, next),
         scanned: found.scanned,
         index_behind: behind,
     }))
@@ -49,7 +49,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
 #[derive(Serialize)]
 struct SearchPage<T> {
     #[serde(flatten)]
-    page: Listing<T>,
+    page: Page<T>,
     /// The number of jobs that the service read for this page.
     scanned: usize,
     /// Set while the search index is being built.
@@ -74,7 +74,7 @@ struct JobListItem<'a> {
 pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
     let data = with_account_names(&jobs, &page.items).await?;
-    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+    Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
 /// Renders jobs of several accounts.

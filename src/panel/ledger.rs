@@ -9,7 +9,7 @@ use crate::csv_text::{LEDGER_HEAD, ledger_line, quote};
 use crate::web::auth::access::OfAccount;
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
-use crate::web::queries::paging::try_listing;
+use crate::web::queries::paging::try_to_page;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -28,9 +28,9 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
     let page = ledger::page(&core, account, window, filter).await?;
-    let listing = blocking(move || {
+    let page = blocking(move || {
         let mut names = Names::default();
-        try_listing(page, |entry| {
+        try_to_page(page, |entry| {
             let job = entry.job;
             let mut view = json!(tintype_api::Transaction::from(entry));
             if let Some(job) = job {
@@ -39,7 +39,7 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
             Ok::<_, StoreError>(view)
         })
     });
-    Ok(HttpResponse::Ok().json(listing.await?))
+    Ok(HttpResponse::Ok().json(page.await?))
 }
 
 /// The job of a charge or refund; `null` if the job was deleted.

@@ -11,7 +11,7 @@ use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::submit_generation;
-use crate::inputs::{StagedUpload, StoredUpload};
+use crate::inputs::{BodyUpload, StoredUpload};
 use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::submissions::generation_call::{accepted_response, read};
@@ -189,7 +189,7 @@ async fn text(mut field: Field, max: usize, timeouts: FormTimeouts) -> Result<Ve
 /// `bytes_left` is the remaining size for all images of the request.
 async fn image(
     mut field: Field,
-    mut upload: StagedUpload,
+    mut upload: BodyUpload,
     name: &str,
     bytes_left: &mut u64,
     timeouts: FormTimeouts,

@@ -5,7 +5,7 @@ use super::{cookie, form};
 use crate::application::core::Core;
 use crate::application::credentials::passwords;
 use crate::application::people::sessions::{self, NewSession, User};
-use crate::application::people::sign_in;
+use crate::application::people::{invitation_links, password_change, sign_in};
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
 use crate::web::auth::audit_context;
@@ -27,7 +27,7 @@ pub async fn sign_in_operator(
 ) -> HttpResult {
     let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    let session = sign_in::operator(&accounts, &origin, &token).await?;
+    let session = sign_in::sign_in_operator(&accounts, &origin, &token).await?;
     signed_in(&accounts.core, &accounts.settings, session).await
 }
 
@@ -40,7 +40,7 @@ pub async fn sign_in(
     let names = ["email", "password"];
     let [email, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    let session = sign_in::person(&accounts, &origin, &email, password).await?;
+    let session = sign_in::sign_in_person(&accounts, &origin, &email, password).await?;
     signed_in(&accounts.core, &accounts.settings, session).await
 }
 
@@ -144,7 +144,7 @@ pub async fn change_password(
     let names = ["current_password", "password"];
     let [current, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    let changed = sign_in::change_password(&accounts, &origin, person, current, password);
+    let changed = password_change::change_password(&accounts, &origin, person, current, password);
     signed_in(&accounts.core, &accounts.settings, changed.await?).await
 }
 
@@ -165,7 +165,7 @@ pub async fn show_invitation(
 ) -> HttpResult {
     let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    let person = sign_in::invited_person(&accounts, &origin, &token).await?;
+    let person = invitation_links::invited_person(&accounts, &origin, &token).await?;
     let account = accounts.core.store.account(person.account).await?;
     Ok(HttpResponse::Ok().json(json!({
         "email": person.email.as_str(),
@@ -184,6 +184,6 @@ pub async fn accept_invitation(
     let names = ["token", "password"];
     let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    let session = sign_in::accept_invitation(&accounts, &origin, &token, password).await?;
+    let session = invitation_links::accept_invitation(&accounts, &origin, &token, password).await?;
     signed_in(&accounts.core, &accounts.settings, session).await
 }

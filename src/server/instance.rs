@@ -80,7 +80,7 @@ impl Instance {
             core: Arc::clone(&core),
             settings: Arc::clone(&settings),
             objects: stores.objects.clone(),
-            inputs: stores.job_inputs,
+            input_deletion: stores.input_deletion,
         });
         let webhooks = Data::new(WebhookService {
             core: Arc::clone(&core),

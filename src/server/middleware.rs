@@ -97,6 +97,24 @@ async fn handle<B: MessageBody + 'static>(
             return Err(rendered(error::internal().into()).into());
         }
     };
+    response = render_fault(response, dialect, id);
+    if let Some(unread) = unread {
+        let (request, sent) = response.into_parts();
+        response = ServiceResponse::new(request, unread.until_sent(sent));
+    }
+    // Also after a long poll that began before.
+    let core = response.request().app_data::<web::Data<Core>>();
+    let framing = framing.closing_if(is_draining(core));
+    framing.apply(response.response_mut());
+    Ok(with_headers(response, id))
+}
+
+/// Replaces a response by the problem or the refusal that its handler has left in it.
+fn render_fault(
+    mut response: ServiceResponse<BoxBody>,
+    dialect: Option<Dialect>,
+    id: &RequestId,
+) -> ServiceResponse<BoxBody> {
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
     if let Some(problem) = problem {
         tracing::debug!(request_id = %id.as_str(), %problem, "refused");
@@ -110,18 +128,10 @@ async fn handle<B: MessageBody + 'static>(
         response = response.into_response(rendered);
     }
     let refusal = response.response_mut().extensions_mut().remove::<Refusal>();
-    if let (Some(refusal), Some(dialect)) = (refusal, dialect) {
-        response = response.into_response(dialect.response(&refusal));
+    match (refusal, dialect) {
+        (Some(refusal), Some(dialect)) => response.into_response(dialect.response(&refusal)),
+        _ => response,
     }
-    if let Some(unread) = unread {
-        let (request, sent) = response.into_parts();
-        response = ServiceResponse::new(request, unread.until_sent(sent));
-    }
-    // Also after a long poll that began before.
-    let core = response.request().app_data::<web::Data<Core>>();
-    let framing = framing.closing_if(is_draining(core));
-    framing.apply(response.response_mut());
-    Ok(with_headers(response, id))
 }
 
 /// Should callers open a new connection for the next call, to another node?

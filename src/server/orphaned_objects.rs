@@ -235,7 +235,7 @@ async fn orphans(
     let orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Last: if a job ended during the read, its inputs are among the kept ones now.
     Ok(match kind.prefix {
-        objects::INPUTS => jobs.inputs.defer_orphans(orphaned, Instant::now()),
+        objects::INPUTS => jobs.input_deletion.defer_orphans(orphaned, Instant::now()),
         _ => orphaned.into_iter().collect(),
     })
 }

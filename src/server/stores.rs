@@ -7,9 +7,9 @@ use super::start_error::StartError;
 use super::{data_dir_lock, database_clock, service_marks};
 use crate::config::Secret;
 use crate::data_dir;
-use crate::inputs::JobInputs;
+use crate::inputs::InputDeletion;
+use crate::job_objects::Writers;
 use crate::objects::ObjectStorage;
-use crate::result_store::Writers;
 use std::fs::File;
 use std::sync::Arc;
 use tintype_actors::clock::{Clock, system_clock};
@@ -23,7 +23,7 @@ pub struct Stores {
     pub secrets: InstanceSecrets,
     pub objects: ObjectStorage,
     pub writers: Writers,
-    pub job_inputs: JobInputs,
+    pub input_deletion: InputDeletion,
     /// The operator's.
     pub token: Secret,
     /// `None` if the engine locks the data directory.
@@ -42,9 +42,9 @@ impl Stores {
         let objects = secrets.open_objects(config, &setup.public_url)?;
         service_marks::check(config, &store, &objects).await?;
         objects.remove_unfinished_uploads("", None).await?;
-        let (writers, job_inputs) = match setup.node {
-            Some(_) => (Writers::Nodes, JobInputs::of_node(objects.clone())),
-            None => (Writers::One, JobInputs::of_process(objects.clone())),
+        let (writers, input_deletion) = match setup.node {
+            Some(_) => (Writers::Nodes, InputDeletion::of_node(objects.clone())),
+            None => (Writers::One, InputDeletion::of_process(objects.clone())),
         };
         let token = secrets.admin_token(config)?;
         Ok(Self {
@@ -53,7 +53,7 @@ impl Stores {
             secrets,
             objects,
             writers,
-            job_inputs,
+            input_deletion,
             token,
             data_dir_lock,
         })

@@ -61,7 +61,7 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>, in
         if jobs.core.is_ending() {
             return;
         }
-        jobs.inputs.delete_due(Instant::now()).await;
+        jobs.input_deletion.delete_due(Instant::now()).await;
         if !maintainer.is_this_node() {
             continue;
         }

@@ -6,10 +6,10 @@ use super::fd_limits;
 use super::observability::Observability;
 use super::setup::Setup;
 use super::stores::Stores;
-use crate::batch_inputs::BatchInputs;
+use crate::batch_input_fetcher::BatchInputFetcher;
 use crate::catalog::catalog;
 use crate::config::Config;
-use crate::result_store::ResultStore;
+use crate::job_objects::JobObjectStore;
 use crate::webhooks::{Sender, Vault};
 use std::sync::Arc;
 use tintype_actors::clock::random_jitter;
@@ -45,7 +45,7 @@ fn job_options(
     adapters: &Adapters,
     ConfiguredBackends { backends, routes }: ConfiguredBackends,
 ) -> JobOptions {
-    let (objects, job_inputs) = (stores.objects.clone(), stores.job_inputs.clone());
+    let (objects, input_deletion) = (stores.objects.clone(), stores.input_deletion.clone());
     JobOptions {
         limits: Limits {
             max_live_per_account: config.jobs.max_live_per_account as usize,
@@ -55,12 +55,12 @@ fn job_options(
         run_timeout: config.jobs.timeout(),
         backends,
         routes,
-        input_fetcher: Arc::new(BatchInputs {
+        input_fetcher: Arc::new(BatchInputFetcher {
             inputs: Arc::clone(&adapters.inputs),
             objects: objects.clone(),
             catalog: catalog(&config.tiers),
         }),
-        job_objects: Arc::new(ResultStore::new(objects, stores.writers, job_inputs)),
+        job_objects: Arc::new(JobObjectStore::new(objects, stores.writers, input_deletion)),
     }
 }
 

@@ -161,6 +161,11 @@ fn a_key_is_created_shown_changed_and_deleted() {
     let off = service.run(&["key", "deactivate", &id]);
     assert_eq!(field(&off, "active"), "no");
     assert!(balance(&service, &first).is_none() && balance(&service, second).is_none());
+    let on = service.run(&["key", "activate", &id]);
+    assert_eq!(field(&on, "active"), "yes");
+    assert!(balance(&service, second).is_some());
+    let off = service.run(&["key", "change", &id, "--active", "false"]);
+    assert_eq!(field(&off, "active"), "no");
     let on = service.run(&["key", "change", &id, "--active", "true"]);
     assert_eq!(field(&on, "active"), "yes");
     assert!(!field(&service.run(&["key", "show", &id]), "last used").is_empty());

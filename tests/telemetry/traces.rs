@@ -41,8 +41,9 @@ fn a_job_is_a_trace_with_its_wait_its_run_and_its_tries() {
     let job = job.expect(202).job_id();
     let shown = server.job_once(&ada, &job, "done");
     server.stop();
-    let [root, queue, run, tried] = ["job", "queue", "run", "try"].map(|it| collector.span(it));
-    for span in [&root, &queue, &run, &tried] {
+    let [root, queue, run, attempt] =
+        ["job", "queue", "run", "attempt"].map(|it| collector.span(it));
+    for span in [&root, &queue, &run, &attempt] {
         assert_eq!(span["traceId"], hex_of(&job), "{span}");
         assert!(nanos(span, "startTimeUnixNano") <= nanos(span, "endTimeUnixNano"));
         assert!(span.get("status").is_none(), "{span}");
@@ -51,12 +52,12 @@ fn a_job_is_a_trace_with_its_wait_its_run_and_its_tries() {
     assert_eq!(root.get("parentSpanId"), None);
     assert_eq!(queue["parentSpanId"], root["spanId"]);
     assert_eq!(run["parentSpanId"], root["spanId"]);
-    assert_eq!(tried["parentSpanId"], run["spanId"]);
+    assert_eq!(attempt["parentSpanId"], run["spanId"]);
     assert_eq!(attribute(&root, "tintype.account_id"), &ada.account);
     assert_eq!(attribute(&root, "tintype.tier"), "pro");
     assert_eq!(attribute(&root, "tintype.outcome"), "done");
     assert_eq!(attribute(&run, "tintype.run"), "1");
-    assert_eq!(attribute(&tried, "tintype.backend"), "builtin");
+    assert_eq!(attribute(&attempt, "tintype.backend"), "builtin");
     let millis = nanos(&root, "endTimeUnixNano") / 1_000_000;
     assert_eq!(
         millis as i64,
@@ -126,9 +127,9 @@ fn the_span_of_a_failed_job_has_its_outcome_and_no_prompt() {
     assert_eq!(collector.span("run")["status"]["message"], "refused");
     assert!(!format!("{:?}", collector.received()).contains("Jane"));
     assert_eq!(attribute(&root, "tintype.outcome"), "refused");
-    let tried = collector.span("try");
-    assert_eq!(tried["status"]["code"], 2);
-    assert_eq!(attribute(&tried, "tintype.outcome"), "refused");
+    let attempt = collector.span("attempt");
+    assert_eq!(attempt["status"]["code"], 2);
+    assert_eq!(attribute(&attempt, "tintype.outcome"), "refused");
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl<V: Value> Value for Option<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ListedJob, Listing};
+    use crate::{ListedJob, Page};
     use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
     use tintype_storage::domain::batch_member::InputUrls;
     use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
@@ -252,7 +252,7 @@ mod tests {
         })
     }
 
-    fn assert_is_listing(jobs: &[Job], next: Option<Uuid>) {
+    fn assert_is_page(jobs: &[Job], next: Option<Uuid>) {
         let url = |job: &Job| {
             let url = "https://example.com/image?a=\"b\"&c=d";
             job.result_image().map(|_| url.to_owned())
@@ -262,11 +262,11 @@ mod tests {
             page.add(job, url(job).as_deref(), waiting(job));
         }
         let view = |job| ListedJob::new(job, crate::Job::new(job, url(job), waiting(job)));
-        let listing = Listing::of(
+        let page = Page::of(
             jobs.iter().map(view).collect(),
             next.map(|id| *id.as_bytes()),
         );
-        let expected = serde_json::to_string(&listing).expect("JSON");
+        let expected = serde_json::to_string(&page).expect("JSON");
         assert_eq!(String::from_utf8(page.end(next)).expect("text"), expected);
     }
 
@@ -280,8 +280,8 @@ mod tests {
         let jobs: Vec<_> = numbered
             .map(|(number, (state, origin))| job(number, state, origin))
             .collect();
-        assert_is_listing(&jobs, jobs.last().map(|it| it.id.0));
-        assert_is_listing(&jobs[..1], None);
-        assert_is_listing(&[], None);
+        assert_is_page(&jobs, jobs.last().map(|it| it.id.0));
+        assert_is_page(&jobs[..1], None);
+        assert_is_page(&[], None);
     }
 }

@@ -18,7 +18,7 @@ pub mod field;
 pub mod fields;
 mod job;
 mod job_page;
-mod listing;
+mod page;
 mod pause;
 mod person;
 mod problem;
@@ -42,7 +42,7 @@ pub use job::{
     CreatedJob, Estimate, InputImage, Job, JobRecord, JobResult, ListedJob, Picture, Waiting,
 };
 pub use job_page::JobPage;
-pub use listing::Listing;
+pub use page::Page;
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::Problem;

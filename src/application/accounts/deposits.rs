@@ -8,7 +8,7 @@ use crate::application::error::{self, Error};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tintype_actors::account::AccountCommand;
+use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_api::NewDeposit;
 use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::ids::AccountId;
@@ -30,26 +30,11 @@ pub async fn deposit(
     idempotency_key: Option<String>,
 ) -> Result<DepositOutcome, Error> {
     let context = caller.operate()?;
-    let NewDeposit {
-        amount,
-        reference,
-        job_id,
-    } = new;
-    if amount.is_none() && job_id.is_none() {
+    if new.amount.is_none() && new.job_id.is_none() {
         return Err(Error::field("amount", "is required without job_id"));
     }
-    let amount_text = amount.map(|it| it.to_string()).unwrap_or_default();
-    let asked = match job_id {
-        Some(job) => format!("refund of {job}: {amount_text}"),
-        None => amount_text,
-    };
-    let idempotency = idempotency_key.map(|name| IdempotencyUse {
-        name,
-        fingerprint: fingerprint([&asked, reference.as_deref().unwrap_or_default()]),
-    });
-    let actor = core.account_actor(account, error::busy).await?;
-    let subject = Subject::of_account(account);
-    let entry = context.entry(core, Action::DepositCreate, subject);
+    let idempotency = idempotency_key.map(|name| idempotency_use(name, &new));
+    let entry = context.entry(core, Action::DepositCreate, Subject::of_account(account));
     // The actor calls `to_entry` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_new);
@@ -57,40 +42,64 @@ pub async fn deposit(
         noted.store(true, Ordering::Relaxed);
         with_facts(entry.clone(), ledger_entry)
     };
-    let to_entry: Option<ToAuditEntry<LedgerEntry>> = Some(Box::new(to_entry));
-    let entry = match job_id {
-        Some(job) => {
-            let refund = Refund {
-                job,
-                amount,
-                reference,
-                idempotency,
-            };
-            let refunded = actor.call(|reply| AccountCommand::Refund {
-                refund,
-                to_entry,
-                reply,
-            });
-            refunded.await??
-        }
-        None => {
-            let deposit = Deposit {
-                amount: amount.unwrap_or_default(),
-                reference,
-                idempotency,
-            };
-            let deposited = actor.call(|reply| AccountCommand::Deposit {
-                deposit,
-                to_entry,
-                reply,
-            });
-            deposited.await??
-        }
-    };
+    let actor = core.account_actor(account, error::busy).await?;
+    let entry = send(&actor, new, idempotency, Some(Box::new(to_entry))).await?;
     Ok(DepositOutcome {
         entry,
         is_replay: !is_new.load(Ordering::Relaxed),
     })
+}
+
+fn idempotency_use(name: String, new: &NewDeposit) -> IdempotencyUse {
+    let amount = new.amount.map(|it| it.to_string()).unwrap_or_default();
+    let asked = match new.job_id {
+        Some(job) => format!("refund of {job}: {amount}"),
+        None => amount,
+    };
+    let reference = new.reference.as_deref().unwrap_or_default();
+    IdempotencyUse {
+        name,
+        fingerprint: fingerprint([&asked, reference]),
+    }
+}
+
+/// Has the actor make the deposit, or the refund of a job.
+async fn send(
+    actor: &AccountHandle,
+    new: NewDeposit,
+    idempotency: Option<IdempotencyUse>,
+    to_entry: Option<ToAuditEntry<LedgerEntry>>,
+) -> Result<LedgerEntry, Error> {
+    let NewDeposit {
+        amount,
+        reference,
+        job_id,
+    } = new;
+    let Some(job) = job_id else {
+        let deposit = Deposit {
+            amount: amount.unwrap_or_default(),
+            reference,
+            idempotency,
+        };
+        let deposited = actor.call(|reply| AccountCommand::Deposit {
+            deposit,
+            to_entry,
+            reply,
+        });
+        return Ok(deposited.await??);
+    };
+    let refund = Refund {
+        job,
+        amount,
+        reference,
+        idempotency,
+    };
+    let refunded = actor.call(|reply| AccountCommand::Refund {
+        refund,
+        to_entry,
+        reply,
+    });
+    Ok(refunded.await??)
 }
 
 fn with_facts(entry: AuditEntry, ledger_entry: &LedgerEntry) -> AuditEntry {

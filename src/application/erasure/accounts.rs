@@ -1,6 +1,6 @@
-//! Erases the personal data of an account on request, step by step. Its record, ledger and daily usage stay.
+//! Erases the personal data of an account on request, phase by phase. Its record, ledger and daily usage stay.
 //!
-//! Each step is idempotent and commits little, so an erasure that was interrupted is repeated from the start. The new name, which is
+//! Each phase is idempotent and commits little, so an erasure that was interrupted is repeated from the start. The new name, which is
 //! the last change, shows that it is complete.
 
 use super::jobs::{delete_objects, erase_attempts};
@@ -33,12 +33,12 @@ use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Writes};
 use uuid::Uuid;
 
 /// Records read, and changed in one commit.
-const STEP: usize = 50;
+const RECORDS_PER_COMMIT: usize = 50;
 /// Digits of its id in the name of an erased account.
 const NAME_DIGITS: usize = 8;
 
-/// Jobs that one call has read, all of which are erased, and where the next call continues.
-pub struct ErasedJobs {
+/// The number of jobs that one call has read, all of which are erased, and where the next call continues.
+pub struct ErasureProgress {
     pub count: usize,
     /// `None`: the account is erased.
     pub next: Option<Cursor>,
@@ -47,55 +47,55 @@ pub struct ErasedJobs {
 /// Where an erasure continues.
 #[derive(Clone, Copy)]
 pub struct Cursor {
-    step: Step,
-    /// The last id of the previous call in this step.
+    phase: Phase,
+    /// The last id of the previous call in this phase.
     after: Option<[u8; 16]>,
 }
 
-/// In the order of an erasure. A call ends after a page that is not the last one of its step.
+/// In the order of an erasure. A call ends after a page that is not the last one of its phase.
 #[derive(Clone, Copy)]
-enum Step {
+enum Phase {
     Jobs,
     Batches,
     FileBatches,
     Deliveries,
     /// All that the account has few of.
-    Rest,
+    SmallRecords,
 }
 
 impl Cursor {
     pub const START: Self = Self {
-        step: Step::Jobs,
+        phase: Phase::Jobs,
         after: None,
     };
 
     /// Parses what [`Display`] has written.
     pub fn parse(text: &str) -> Option<Self> {
-        let (step, id) = text.split_at_checked(1)?;
-        let step = Step::ALL.into_iter().find(|it| it.letter() == step)?;
+        let (phase, id) = text.split_at_checked(1)?;
+        let phase = Phase::ALL.into_iter().find(|it| it.letter() == phase)?;
         let after = match id {
             "" => None,
             id => Some(Uuid::try_parse(id).ok()?.into_bytes()),
         };
-        Some(Self { step, after })
+        Some(Self { phase, after })
     }
 }
 
 impl Display for Cursor {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.step.letter())?;
+        f.write_str(self.phase.letter())?;
         let id = self.after.map(Uuid::from_bytes);
         id.map_or(Ok(()), |id| id.simple().fmt(f))
     }
 }
 
-impl Step {
+impl Phase {
     const ALL: [Self; 5] = [
         Self::Jobs,
         Self::Batches,
         Self::FileBatches,
         Self::Deliveries,
-        Self::Rest,
+        Self::SmallRecords,
     ];
 
     fn letter(self) -> &'static str {
@@ -104,7 +104,7 @@ impl Step {
             Self::Batches => "b",
             Self::FileBatches => "f",
             Self::Deliveries => "d",
-            Self::Rest => "r",
+            Self::SmallRecords => "r",
         }
     }
 }
@@ -121,62 +121,74 @@ pub async fn erase(
     account: AccountId,
     from: Cursor,
     limit: usize,
-) -> Result<ErasedJobs, Error> {
+) -> Result<ErasureProgress, Error> {
     let audit = caller.operate()?.clone();
     let (service, jobs, caller) = (Arc::clone(service), Arc::clone(jobs), caller.clone());
     detached(async move {
         let core = &jobs.core;
-        check_jobs_ended(core, account).await?;
-        let found = core.store.account(account).await?;
-        if found.ok_or_else(no_account)?.active {
-            let change = AccountChange {
-                active: Some(false),
-                ..AccountChange::default()
-            };
-            accounts::change(&service, &caller, account, change).await?;
-            // A job may have been accepted before the change.
-            check_jobs_ended(core, account).await?;
-        }
+        deactivate(&service, &caller, account).await?;
         let mut count = 0;
-        let (mut step, mut after) = (from.step, from.after);
+        let (mut phase, mut after) = (from.phase, from.after);
         loop {
-            let (next, following) = match step {
-                Step::Jobs => {
+            let (next, following) = match phase {
+                Phase::Jobs => {
                     let (read, next) = erase_jobs(&jobs, account, after, limit).await?;
                     count += read;
-                    (next, Step::Batches)
+                    (next, Phase::Batches)
                 }
-                Step::Batches => {
+                Phase::Batches => {
                     let next = erase_batches(&jobs, account, after, limit).await?;
-                    (next, Step::FileBatches)
+                    (next, Phase::FileBatches)
                 }
-                Step::FileBatches => {
+                Phase::FileBatches => {
                     let next = erase_file_batches(core, account, after, limit).await?;
-                    (next, Step::Deliveries)
+                    (next, Phase::Deliveries)
                 }
-                Step::Deliveries => {
+                Phase::Deliveries => {
                     let next = erase_deliveries(core, account, after, limit).await?;
-                    (next, Step::Rest)
+                    (next, Phase::SmallRecords)
                 }
-                Step::Rest => {
-                    erase_rest(&service, &jobs, account).await?;
+                Phase::SmallRecords => {
+                    erase_small_records(&service, &jobs, account).await?;
                     if has_content(core, account).await? {
                         let next = Some(Cursor::START);
-                        return Ok(ErasedJobs { count, next });
+                        return Ok(ErasureProgress { count, next });
                     }
-                    mark(core, &audit, account).await?;
-                    return Ok(ErasedJobs { count, next: None });
+                    finish_erasure(core, &audit, account).await?;
+                    return Ok(ErasureProgress { count, next: None });
                 }
             };
             if let Some(last) = next {
                 let after = Some(last);
-                let next = Some(Cursor { step, after });
-                return Ok(ErasedJobs { count, next });
+                let next = Some(Cursor { phase, after });
+                return Ok(ErasureProgress { count, next });
             }
-            (step, after) = (following, None);
+            (phase, after) = (following, None);
         }
     })
     .await
+}
+
+/// # Errors
+/// `NotFound`; `Conflict` while a job has not ended
+async fn deactivate(
+    service: &Arc<AccountService>,
+    caller: &Caller,
+    account: AccountId,
+) -> Result<(), Error> {
+    let core = &service.core;
+    check_jobs_ended(core, account).await?;
+    let found = core.store.account(account).await?;
+    if found.ok_or_else(no_account)?.active {
+        let change = AccountChange {
+            active: Some(false),
+            ..AccountChange::default()
+        };
+        accounts::change(service, caller, account, change).await?;
+        // A job may have been accepted before the change.
+        check_jobs_ended(core, account).await?;
+    }
+    Ok(())
 }
 
 async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> {
@@ -208,7 +220,7 @@ async fn erase_jobs(
     found.reverse();
     let writes = core.store.erase_jobs(account, &found, core.now()).await?;
     commit(core, guard, writes).await?;
-    for page in found.chunks(STEP) {
+    for page in found.chunks(RECORDS_PER_COMMIT) {
         let deliveries = page.iter().map(|job| DeliveryId(job.id.0));
         erase_attempts(core, account, deliveries.collect()).await?;
         for job in page {
@@ -227,7 +239,7 @@ async fn commit(core: &Core, guard: ChangeGuard, writes: Writes) -> Result<(), E
 }
 
 /// Everything but jobs, batches and deliveries.
-async fn erase_rest(
+async fn erase_small_records(
     accounts: &AccountService,
     jobs: &Arc<JobService>,
     account: AccountId,
@@ -240,7 +252,7 @@ async fn erase_rest(
 }
 
 /// Has the account content again, or still? Between two calls, the operator may reactivate it and callers use it, and a call whose key was
-/// valid may store something after its step. New records are the newest of their kind.
+/// valid may store something after its phase. New records are the newest of their kind.
 async fn has_content(core: &Core, account: AccountId) -> Result<bool, Error> {
     let store = &core.store;
     let jobs = store.jobs_of(account, Part::All, None, None, 1).await?;
@@ -313,7 +325,7 @@ async fn erase_deliveries(
 
 async fn delete_files(jobs: &Arc<JobService>, account: AccountId) -> Result<(), Error> {
     loop {
-        let page = UPLOADED_FILES.page(&jobs.core.store, &account, STEP, None);
+        let page = UPLOADED_FILES.page(&jobs.core.store, &account, RECORDS_PER_COMMIT, None);
         let page = page.await?;
         if page.items.is_empty() {
             return Ok(());
@@ -388,7 +400,11 @@ async fn rename_deleted_keys(core: &Core, account: AccountId) -> Result<(), Erro
 }
 
 /// Gives the account its last name, with the only entry of the erasure in the audit log.
-async fn mark(core: &Core, audit: &AuditContext, account: AccountId) -> Result<(), Error> {
+async fn finish_erasure(
+    core: &Core,
+    audit: &AuditContext,
+    account: AccountId,
+) -> Result<(), Error> {
     let id = account.to_string();
     // The first digits are a time, which accounts of the same minute share.
     let name = format!("{ERASED}-{}", &id[id.len() - NAME_DIGITS..]);

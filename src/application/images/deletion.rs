@@ -1,6 +1,6 @@
 //! Deletes the image of a job on demand, before its retention ends.
 
-use super::views;
+use super::thumbnails;
 use crate::application::caller::Caller;
 use crate::application::core::audit_context::Subject;
 use crate::application::core::commit::{Change, detached};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
-/// Deletes the image of a done job and its scaled-down views, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
+/// Deletes the image of a done job and its thumbnails, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `StorageUnavailable`: then a repeated call continues
@@ -59,11 +59,11 @@ pub async fn delete(
     .await
 }
 
-/// Also deletes images that interrupted runs of the job have left. The image first: a view that another call creates meanwhile is then
+/// Also deletes images that interrupted runs of the job have left. The image first: a thumbnail that another call creates meanwhile is then
 /// deleted by that call.
 pub async fn delete_objects(jobs: &JobService, image: &str) -> Result<(), ObjectError> {
     jobs.objects.delete(image).await?;
-    let keys = views::keys(image).chain(other_results(image));
+    let keys = thumbnails::keys(image).chain(other_results(image));
     let deleted = keys.map(async |key| jobs.objects.delete(&key).await);
     try_join_all(deleted).await.map(drop)
 }

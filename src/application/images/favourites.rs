@@ -1,6 +1,6 @@
 //! Favourites: jobs that an account has marked. Retention keeps their images.
 
-use super::views;
+use super::thumbnails;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::core::commit::Change;
@@ -52,7 +52,7 @@ pub async fn add(
     if core.store.is_image_deleted(account, job.id).await? {
         return Err(Error::new(ErrorKind::Gone, "the image was deleted"));
     }
-    views::check_exists(jobs, &image.key).await?;
+    thumbnails::check_exists(jobs, &image.key).await?;
     let others = core
         .store
         .favourites_of(account, None, None, MAX_FAVOURITES);
@@ -93,7 +93,7 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
     Some(job.state.finished_at()?.plus(age))
 }
 
-/// Removes up to `limit` images that are older than `older_than` and belong to no favourite, with their views. Returns how many images
+/// Removes up to `limit` images that are older than `older_than` and belong to no favourite, with their thumbnails. Returns how many images
 /// it found, or 0 if it cannot get the lock in time.
 ///
 /// # Errors
@@ -146,12 +146,15 @@ pub async fn remove_old_images(
             return Ok(0);
         }
         let removable: Vec<Path> = removable.iter().map(|it| it.location.clone()).collect();
-        let views = removable.iter().map(Path::as_ref);
-        let views = views.flat_map(views::keys).map(Path::from).collect();
-        // The images first: a view that another call creates meanwhile is then deleted by that call.
+        let thumbnails = removable.iter().map(Path::as_ref);
+        let thumbnails = thumbnails
+            .flat_map(thumbnails::keys)
+            .map(Path::from)
+            .collect();
+        // The images first: a thumbnail that another call creates meanwhile is then deleted by that call.
         removal.add(jobs.objects.remove(RESULTS, removable).await);
         drop(guard);
-        removal.add(jobs.objects.remove(THUMBNAILS, views).await);
+        removal.add(jobs.objects.remove(THUMBNAILS, thumbnails).await);
     }
     removal.into_result()?;
     Ok(found.len())

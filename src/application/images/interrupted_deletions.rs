@@ -2,7 +2,7 @@
 //! died after the commit.
 
 use super::deletion::delete_objects;
-use super::views;
+use super::thumbnails;
 use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::paging::CLOCK_SKEW;
@@ -31,7 +31,7 @@ pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
     if !store.is_image_deleted(job.account, job.id).await? {
         return Ok(false);
     }
-    let found = views::check_exists(jobs, &image.key).await;
+    let found = thumbnails::check_exists(jobs, &image.key).await;
     Ok(found.is_err_and(|error| error.kind == ErrorKind::Gone))
 }
 

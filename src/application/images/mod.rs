@@ -1,6 +1,6 @@
-//! Images of ended jobs: views, favourites, deletion.
+//! Images of ended jobs: thumbnails, favourites, deletion.
 
 pub mod deletion;
 pub mod favourites;
 pub(crate) mod interrupted_deletions;
-pub(crate) mod views;
+pub(crate) mod thumbnails;

@@ -41,7 +41,7 @@ pub async fn start(
 ) -> Result<mpsc::Receiver<Bytes>, Error> {
     let core = &jobs.core;
     caller.operate()?;
-    jobs.inputs.keep_for_export();
+    jobs.input_deletion.keep_for_export();
     let engine = Arc::clone(core.store.engine());
     // A database engine waits for the begin of a transaction.
     let snapshot = blocking(move || engine.snapshot().map_err(to_error)).await?;

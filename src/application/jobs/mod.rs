@@ -108,7 +108,7 @@ pub async fn end_queued(
     let actor = jobs.core.account_actor(account, no_job).await?;
     match actor.cancel(id, to_entry).await? {
         Ok(job) => {
-            jobs.inputs.delete(&job).await;
+            jobs.input_deletion.delete(&job).await;
             Ok(job)
         }
         Err(EventError::NotFound) => Err(no_job()),

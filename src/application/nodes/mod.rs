@@ -8,7 +8,7 @@ use crate::application::paging::Window;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
-use tintype_api::{Listing, Node};
+use tintype_api::{Node, Page};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{self, NodeProcess};
 
@@ -18,7 +18,7 @@ const DEAD: &str = "dead";
 
 /// A page of the nodes, in the order of their starts.
 pub struct NodeList {
-    pub page: Listing<Node>,
+    pub page: Page<Node>,
     /// Of all nodes.
     pub warnings: Vec<String>,
 }
@@ -33,7 +33,7 @@ pub fn list(core: &Core, process: &NodeProcess, window: &Window) -> NodeList {
     let (places, data): (Vec<_>, Vec<_>) = later.by_ref().take(window.limit).unzip();
     let next = later.next().and(places.last().copied());
     NodeList {
-        page: Listing::of(data, next),
+        page: Page::of(data, next),
         warnings,
     }
 }

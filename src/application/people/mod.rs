@@ -1,5 +1,7 @@
 //! Invites, changes, signs out and removes the people of an account, who sign in to the panel.
 
+pub(crate) mod invitation_links;
+pub(crate) mod password_change;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;
 

@@ -2,9 +2,9 @@
 
 pub(crate) mod admission;
 pub(crate) mod batch_request;
+pub(crate) mod call_objects;
 pub(crate) mod earlier_images;
 pub(crate) mod generation_request;
-pub(crate) mod input_ingestion;
 pub(crate) mod job_refusal;
 pub(crate) mod load_shedding;
 pub(crate) mod queue_estimate;

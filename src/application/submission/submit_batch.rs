@@ -3,8 +3,8 @@
 
 use super::admission::{Admission, AdmissionRequest, BeforeDecision};
 use super::batch_request::{self, BatchEntry, BatchRequest};
+use super::call_objects::CallObjects;
 use super::generation_request::square_or_first;
-use super::input_ingestion::Objects;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
@@ -159,7 +159,7 @@ impl Submission {
 
     async fn accept(mut self) -> Result<AcceptedBatch, Error> {
         let generations = Arc::clone(&self.generations);
-        let mut objects = Objects::default();
+        let mut objects = CallObjects::default();
         let outcome = self.reserve(&mut objects).await;
         objects
             .settle(&generations, &outcome, |it| !it.replayed)
@@ -167,7 +167,7 @@ impl Submission {
         outcome
     }
 
-    async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedBatch, Error> {
+    async fn reserve(&mut self, objects: &mut CallObjects) -> Result<AcceptedBatch, Error> {
         let batch = self.new_batch(objects).await?;
         let to_entry = self.caller.audit.as_ref();
         let to_entry = to_entry.map(|audit| self.to_entry(audit, &batch));
@@ -184,7 +184,7 @@ impl Submission {
     }
 
     /// Builds the batch record and takes the entries.
-    async fn new_batch(&mut self, objects: &mut Objects) -> Result<NewBatch, Error> {
+    async fn new_batch(&mut self, objects: &mut CallObjects) -> Result<NewBatch, Error> {
         let mut entries = std::mem::take(&mut self.entries).into_iter();
         let mut requests = Vec::with_capacity(entries.len());
         loop {
@@ -250,8 +250,8 @@ fn is_too_large(entry: &BatchEntry) -> bool {
 async fn prepare_job(
     generations: &GenerationService,
     entry: BatchEntry,
-) -> (Objects, Result<NewBatchJob, Error>) {
-    let mut objects = Objects::default();
+) -> (CallObjects, Result<NewBatchJob, Error>) {
+    let mut objects = CallObjects::default();
     let job = store_job(generations, entry, &mut objects).await;
     (objects, job)
 }
@@ -259,7 +259,7 @@ async fn prepare_job(
 async fn store_job(
     generations: &GenerationService,
     entry: BatchEntry,
-    objects: &mut Objects,
+    objects: &mut CallObjects,
 ) -> Result<NewBatchJob, Error> {
     let price = batch_request::price(
         entry.offer,

@@ -12,8 +12,8 @@
 //! [`Admission`] has steps 3 to 5. A call that neither fetches nor stores anything leaves steps 3 and 5 to the decision.
 
 use super::admission::{Admission, AdmissionRequest, BeforeDecision, CachedPayer};
+use super::call_objects::CallObjects;
 use super::generation_request::{GenerationRequest, Input};
-use super::input_ingestion::Objects;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
@@ -305,10 +305,10 @@ impl Submission {
     }
 
     /// Fetches the inputs while the caller waits.
-    async fn ingest(&mut self) -> Result<Objects, Error> {
+    async fn ingest(&mut self) -> Result<CallObjects, Error> {
         let inputs = std::mem::take(&mut self.draft.request.inputs);
         if inputs.is_empty() {
-            return Ok(Objects::default());
+            return Ok(CallObjects::default());
         }
         let account = self.caller.account();
         let has_mask = self.draft.request.options.has_mask;
@@ -320,12 +320,12 @@ impl Submission {
             }
         };
         tokio::select! {
-            objects = Objects::ingest(&self.generations, account, inputs, has_mask) => objects,
+            objects = CallObjects::ingest(&self.generations, account, inputs, has_mask) => objects,
             error = ended => Err(error),
         }
     }
 
-    async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedJob, Error> {
+    async fn reserve(&mut self, objects: &mut CallObjects) -> Result<AcceptedJob, Error> {
         let job = self.new_job(objects).await?;
         if let Some(waiting_caller) = &self.waiting_caller {
             waiting_caller.check()?;
@@ -361,7 +361,7 @@ impl Submission {
     }
 
     /// Builds the job record and takes the text.
-    async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
+    async fn new_job(&mut self, objects: &mut CallObjects) -> Result<NewJob, Error> {
         let offered = &self.generations.settings.catalog;
         let offered = offered.tier(self.draft.request.offer.tier());
         let of_input = objects

@@ -19,7 +19,7 @@ pub mod workflow;
 pub use builtin_workflows::file as builtin_workflow;
 pub use probe::probe;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::setup_error::BackendSetupError;
@@ -44,7 +44,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 use workflow::{Graph, Workflow};
 
-/// Prompts of one job, over all its runs and tries.
+/// Prompts of one job, over all its runs and attempts.
 const MAX_PROMPTS: u32 = 64;
 /// Before `has_earlier_work` retries a failed lookup.
 const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -114,7 +114,7 @@ struct TrackedPrompt {
     id: String,
     events: PromptEvents,
     guard: CleanupGuard,
-    /// Did an earlier try or run submit it?
+    /// Did an earlier attempt or run submit it?
     adopted: bool,
 }
 
@@ -123,8 +123,8 @@ impl Inner {
         inputs::refuse_mask(&task)?;
         refuse_transparent(&task)?;
         let workflow = self.templates.for_inputs(task.inputs.len())?;
-        for attempt in 0..MAX_PROMPTS {
-            let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);
+        for number in 0..MAX_PROMPTS {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), &task, number);
             let found = self.server.find(&id.to_string()).await;
             let mut tracked = match found.map_err(without_refusal)? {
                 Some((_, PromptStatus::Done(stored))) => {
@@ -158,7 +158,7 @@ impl Inner {
                     }
                 },
                 PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
-                // An earlier try was dropped and canceled it.
+                // An earlier attempt was dropped and canceled it.
                 PromptStatus::Canceled if tracked.adopted => {}
                 PromptStatus::Canceled | PromptStatus::Live => {
                     return Err(GenerateError::Broken(
@@ -174,8 +174,8 @@ impl Inner {
 
     /// Does the server have a live or finished prompt of the task?
     async fn has_earlier_work(&self, task: &GenerationTask) -> bool {
-        for attempt in 0..MAX_PROMPTS {
-            let id = prompt_id::prompt_id(self.server.upstream().name(), task, attempt).to_string();
+        for number in 0..MAX_PROMPTS {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), task, number).to_string();
             let mut found = self.server.find(&id).await;
             if found.is_err() {
                 // A server that is restarting too refuses connections at first.
@@ -191,7 +191,7 @@ impl Inner {
         false
     }
 
-    /// Takes over a prompt that an earlier try or run of the job submitted.
+    /// Takes over a prompt that an earlier attempt or run of the job submitted.
     async fn adopt(
         &self,
         id: Uuid,

@@ -11,12 +11,12 @@ use uuid::{Builder, Uuid};
 /// The prefix separates these hashes from every other use of SHA-256.
 const NAMESPACE: &[u8] = b"tintype: the prompt of a job on ComfyUI\0";
 
-/// The id of a task's prompt on `backend`: a UUID of version 8 (RFC 9562, 5.8). `attempt` counts the task's prompts from 0.
-pub fn prompt_id(backend: &str, task: &GenerationTask, attempt: u32) -> Uuid {
+/// The id of a task's prompt on `backend`: a UUID of version 8 (RFC 9562, 5.8). `number` counts the task's prompts from 0.
+pub fn prompt_id(backend: &str, task: &GenerationTask, number: u32) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(NAMESPACE);
     hash.update(task.job.0.as_bytes());
-    hash.update(attempt.to_be_bytes());
+    hash.update(number.to_be_bytes());
     // A length prefix keeps the concatenation unambiguous.
     for part in [backend, task.model.as_deref().unwrap_or_default()] {
         hash.update((part.len() as u64).to_be_bytes());

@@ -163,7 +163,7 @@ impl Server {
         }
     }
 
-    /// Notes the errors of the first nodes as the cause of the try.
+    /// Notes the errors of the first nodes as the cause of the attempt.
     pub fn set_cause_of_node_errors(&self, errors: &serde_json::Map<String, Value>) {
         let mut refused = Vec::new();
         for (node, described) in errors.iter().take(MAX_NODE_ERRORS) {

@@ -6,7 +6,7 @@ mod probe;
 mod request;
 mod response;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::setup_error::BackendSetupError;
 use super::upstream::{Auth, Fault, Upstream, blocking, for_caller, misconfigured};

@@ -2,7 +2,7 @@
 
 use super::finish::centered_crop;
 use crate::backends::upstream::decoding;
-use crate::image_decoding::INPUT_DECODING;
+use crate::decode_permits::INPUT_DECODING;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::open_any;
 use tintype_imaging::encoding::{self, PngEffort};

@@ -1,7 +1,7 @@
 //! Checks a generated image: a single-colour image is a failure; an image below the requested size is enlarged.
 
 use crate::backends::upstream::decoding;
-use crate::image_decoding::RESULT_DECODING;
+use crate::decode_permits::RESULT_DECODING;
 use image::imageops::FilterType;
 use tintype_actors::ports::{GenerateError, GeneratedImage};
 use tintype_imaging::DecodePermit;

@@ -5,7 +5,7 @@
 
 use crate::backends::inputs::{self, Accepts};
 use crate::backends::upstream::decoding;
-use crate::image_decoding::INPUT_DECODING;
+use crate::decode_permits::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_imaging::fit::FittedImage;

@@ -6,7 +6,7 @@ mod request;
 mod response;
 mod size;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::local::finish::finish;
 use super::luma_mask::to_luma;

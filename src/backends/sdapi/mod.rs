@@ -12,7 +12,7 @@ pub mod response;
 
 pub use probe::probe;
 
-use super::background::refuse_transparent;
+use super::image_background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
 use super::luma_mask::to_luma;
@@ -28,6 +28,7 @@ use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
+use tintype_imaging::fit::FittedImage;
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -88,21 +89,7 @@ impl Inner {
         }
         let wanted = task.pixels;
         let native = size::native(wanted, self.settings.max_pixels);
-        let mut originals = originals::load(&self.objects, &task).await?;
-        let mut mask = inputs::take_mask(&task, &mut originals);
-        if !self.settings.reference_inputs
-            && let Some(image) = originals.first_mut()
-        {
-            if let Some(given) = mask {
-                let fitted = inputs::fit_mask(task.account, given, image).await?;
-                mask = Some(crop(task.account, fitted, native).await?);
-            }
-            *image = crop(task.account, image.clone(), native).await?;
-        }
-        let mask = match mask {
-            Some(mask) => Some(to_luma(task.account, mask).await?),
-            None => None,
-        };
+        let (originals, mask) = self.load_inputs(&task, native).await?;
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
         // On the blocking pool: the input images become base64.
         let (settings, own_task, own_id) = (self.settings.clone(), task.clone(), task_id.clone());
@@ -144,6 +131,30 @@ impl Inner {
             _ => made,
         };
         finish(task.account, made, wanted).await
+    }
+
+    /// The input images and the mask. An image to change is cropped to `size`, with its mask.
+    async fn load_inputs(
+        &self,
+        task: &GenerationTask,
+        size: (u32, u32),
+    ) -> Result<(Vec<FittedImage>, Option<FittedImage>), GenerateError> {
+        let mut originals = originals::load(&self.objects, task).await?;
+        let mut mask = inputs::take_mask(task, &mut originals);
+        if !self.settings.reference_inputs
+            && let Some(image) = originals.first_mut()
+        {
+            if let Some(given) = mask {
+                let fitted = inputs::fit_mask(task.account, given, image).await?;
+                mask = Some(crop(task.account, fitted, size).await?);
+            }
+            *image = crop(task.account, image.clone(), size).await?;
+        }
+        let mask = match mask {
+            Some(mask) => Some(to_luma(task.account, mask).await?),
+            None => None,
+        };
+        Ok((originals, mask))
     }
 
     fn expect_success(&self, response: Response) -> Result<Response, GenerateError> {
@@ -200,7 +211,7 @@ impl Inner {
     async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
         let image = made.clone();
         let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
-        // The try logs the fault, although it succeeds.
+        // The attempt logs the fault, although it succeeds.
         self.enlarge(request).await.unwrap_or(made)
     }
 

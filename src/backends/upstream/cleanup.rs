@@ -1,4 +1,4 @@
-//! Cleanups: work at a backend that stops a generation whose try was dropped.
+//! Cleanups: work at a backend that stops a generation whose attempt was dropped.
 
 use super::{Fault, Upstream};
 use std::time::Duration;

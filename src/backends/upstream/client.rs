@@ -128,7 +128,7 @@ impl Upstream {
         self.exchange(self.request(Method::GET, path)).await
     }
 
-    /// As [`get`](Self::get); `None` for a response over the size limit, which is then no fault of the try.
+    /// As [`get`](Self::get); `None` for a response over the size limit, which is then no fault of the attempt.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -285,7 +285,7 @@ impl Upstream {
         sanitize(text, &self.inner.redactions)
     }
 
-    /// Notes a fault as the cause of the try, which logs it if it fails, and returns it.
+    /// Notes a fault as the cause of the attempt, which logs it if it fails, and returns it.
     pub fn noted(&self, fault: Fault) -> Fault {
         set_cause(fault.to_string());
         fault

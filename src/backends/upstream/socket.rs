@@ -17,7 +17,7 @@ impl Upstream {
     /// Opens a websocket below `base_url`; `path` as for [`get`](Self::get).
     ///
     /// Does not check `Sec-WebSocket-Accept`: it guards against caches that answer in place of the server, and no cache
-    /// answers 101. `None` without a websocket: it brings nothing that a job needs, so that is no fault of the try.
+    /// answers 101. `None` without a websocket: it brings nothing that a job needs, so that is no fault of the attempt.
     pub async fn websocket(&self, path: &str) -> Option<Socket> {
         let key = BASE64_STANDARD.encode(rand::random::<[u8; 16]>());
         let request = self

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use tintype_api::{Backend, BackendTest, Listing};
+use tintype_api::{Backend, BackendTest, Page};
 
 pub const COLUMNS: [Column<Backend>; 8] = [
     ("BACKEND", |it| it.name.clone()),
@@ -55,7 +55,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn list(common: &Common) -> anyhow::Result<()> {
     let mut stats = common.operator()?.get("/stats").await?;
-    let list = Listing {
+    let list = Page {
         data: read::<Vec<Value>>(stats["backends"].take())?,
         next_cursor: None,
     };

@@ -5,6 +5,7 @@ use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, crea
 use crate::cli::operator_access::Access;
 use crate::cli::output::{Column, exit_code, list_table, note, print, print_as, print_json};
 use crate::cli::{progress, record_source};
+use crate::config::Config;
 use crate::server::{object_store, records_owner};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -63,49 +64,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let place = arguments
         .place
+        .clone()
         .context("give the repository of the backup")?;
     let config = arguments.access.config()?;
-    let data_dir = &config.storage.data_dir;
-    let is_database = config.storage.url.is_some();
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
-    let (manifest, noted) = actix_web::rt::System::new().block_on(async {
-        check_location(&place, Some(data_dir))?;
-        let repository = Repository::open(&place)?;
-        let temp_dir = repository.temp_dir();
-        let records =
-            record_source::from_data_dir(&config, &arguments.access, true, &temp_dir, &say).await?;
-        let objects = match arguments.without_images {
-            true => None,
-            false => Some(object_store::open_unsigned(&config)?),
-        };
-        // By default a bucket does not get both the encrypted secrets and their key, because others may read the bucket.
-        let is_directory = repository.directory().is_some();
-        let wants_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
-        // Nodes derive their keys from the cluster secret; a key file in their data directory is none of theirs.
-        let has_keys = wants_keys && !is_database;
-        let contents = Contents {
-            data_dir: has_keys.then_some(data_dir.as_path()),
-            objects: objects.as_ref(),
-            kept_since: &|| verify::kept_since(&config, records.images_kept_since),
-            is_image_deleted: &|account, job| match &records.source {
-                Some(source) => source.is_image_deleted(account, job).boxed_local(),
-                None => ready(false).boxed_local(),
-            },
-            is_erased: &|account, job| match &records.source {
-                Some(source) => source.is_erased(account, job).boxed_local(),
-                None => ready(false).boxed_local(),
-            },
-            records: &records.file,
-            taken_at: records.taken_at,
-            running: records.running,
-            repair: arguments.repair,
-            say: &say,
-        };
-        let manifest = create(&contents, &repository).await?;
-        let noted = records.record_backup(&config).await;
-        anyhow::Ok((manifest, noted))
-    })?;
+    let created = create_backup(&arguments, &config, &place, &say);
+    let (manifest, noted) = actix_web::rt::System::new().block_on(created)?;
     progress.finish_and_clear();
     if let Err(error) = noted {
         note(&format!(
@@ -114,7 +79,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     match arguments.json {
         true => print_json(&to_value(&manifest)?)?,
-        false => print(&summary(&manifest, &place, is_database))?,
+        false => print(&summary(&manifest, &place, config.storage.url.is_some()))?,
     }
     let missing = manifest.images.as_ref().map_or(0, |it| it.missing);
     if missing > 0 {
@@ -124,6 +89,51 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     Ok(exit_code(missing == 0 || arguments.even_with_faults))
+}
+
+/// Creates a backup. Returns its manifest, and whether its time was recorded.
+async fn create_backup(
+    arguments: &Arguments,
+    config: &Config,
+    place: &str,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(Manifest, anyhow::Result<()>)> {
+    let data_dir = &config.storage.data_dir;
+    check_location(place, Some(data_dir))?;
+    let repository = Repository::open(place)?;
+    let temp_dir = repository.temp_dir();
+    let records =
+        record_source::from_data_dir(config, &arguments.access, true, &temp_dir, say).await?;
+    let objects = match arguments.without_images {
+        true => None,
+        false => Some(object_store::open_unsigned(config)?),
+    };
+    // By default a bucket does not get both the encrypted secrets and their key, because others may read the bucket.
+    let is_directory = repository.directory().is_some();
+    let wants_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
+    // Nodes derive their keys from the cluster secret; a key file in their data directory is none of theirs.
+    let has_keys = wants_keys && config.storage.url.is_none();
+    let contents = Contents {
+        data_dir: has_keys.then_some(data_dir.as_path()),
+        objects: objects.as_ref(),
+        kept_since: &|| verify::kept_since(config, records.images_kept_since),
+        is_image_deleted: &|account, job| match &records.source {
+            Some(source) => source.is_image_deleted(account, job).boxed_local(),
+            None => ready(false).boxed_local(),
+        },
+        is_erased: &|account, job| match &records.source {
+            Some(source) => source.is_erased(account, job).boxed_local(),
+            None => ready(false).boxed_local(),
+        },
+        records: &records.file,
+        taken_at: records.taken_at,
+        running: records.running,
+        repair: arguments.repair,
+        say,
+    };
+    let manifest = create(&contents, &repository).await?;
+    let noted = records.record_backup(config).await;
+    Ok((manifest, noted))
 }
 
 /// Refuses a directory of another user, who could not read the files that this one would create there, and one inside the data

@@ -41,8 +41,10 @@ pub enum Command {
     Change(Change),
     /// Rotate a key: print its replacement once, and keep the old key working for some hours.
     Rotate(Rotate),
-    /// Deactivate a key. Reactivate it with `key change --active true`.
+    /// Deactivate a key: calls with it are rejected.
     Deactivate(Target),
+    /// Activate a deactivated key.
+    Activate(Target),
     /// Delete a key. Its jobs and charges are kept.
     Rm(Target),
 }
@@ -112,12 +114,8 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Change(arguments) => change(arguments).await,
         Command::Rotate(arguments) => rotate(arguments).await,
-        Command::Deactivate(target) => {
-            let (operator, id) = target.resolve().await?;
-            let off = json!({"active": false});
-            let response = operator.patch(&path(&id), off).await?;
-            target.common.show(response, describe)
-        }
+        Command::Deactivate(target) => set_active(target, false).await,
+        Command::Activate(target) => set_active(target, true).await,
         Command::Rm(target) => {
             let (operator, id) = target.resolve().await?;
             let response = operator.delete(&path(&id)).await?;
@@ -181,6 +179,13 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
     let (operator, id) = arguments.target.resolve().await?;
     let response = operator.patch(&path(&id), Value::Object(body)).await?;
     arguments.target.common.show(response, describe)
+}
+
+async fn set_active(target: Target, active: bool) -> anyhow::Result<()> {
+    let (operator, id) = target.resolve().await?;
+    let body = json!({"active": active});
+    let response = operator.patch(&path(&id), body).await?;
+    target.common.show(response, describe)
 }
 
 async fn rotate(arguments: Rotate) -> anyhow::Result<()> {

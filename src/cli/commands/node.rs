@@ -18,7 +18,7 @@ const COLUMNS: [Column<Node>; 10] = [
     }),
     ("STARTED AT", |it| it.started_at.to_string()),
     ("CONFIGURATION", |it| it.configuration.clone()),
-    ("RESPONDING", |it| yes_or_no(it.answers).to_owned()),
+    ("THIS NODE", |it| yes_or_no(it.answers).to_owned()),
 ];
 
 #[derive(Subcommand)]

@@ -1,6 +1,5 @@
 //! The OpenAI API: images, responses, files and batches.
 
-mod background;
 pub mod batches;
 mod counted_body;
 mod edit_body;
@@ -8,6 +7,7 @@ pub mod edits;
 mod expires_after;
 pub mod files;
 pub mod generations;
+mod image_background;
 mod list_query;
 mod mask;
 mod metadata;

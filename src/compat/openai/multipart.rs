@@ -8,7 +8,7 @@ use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{CallInputs, StagedUpload};
+use crate::inputs::{BodyUpload, CallInputs};
 use crate::web::body::media_type;
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
@@ -103,7 +103,7 @@ impl FormReader<'_> {
     async fn image(
         &self,
         mut field: Field,
-        mut upload: StagedUpload,
+        mut upload: BodyUpload,
         name: &str,
     ) -> Result<Input, Refusal> {
         let refused = |fault| upload_fault(fault, name);

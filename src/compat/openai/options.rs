@@ -1,6 +1,6 @@
 //! Options of image generations and edits, sent as JSON or as form fields.
 
-use super::background;
+use super::image_background;
 use super::size;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
@@ -187,7 +187,7 @@ impl RawOptions {
             "response_format must be `b64_json` or `url`",
         )?;
         let output = self.output()?;
-        let background = background::read(self.get("background"), output, tier, settings)?;
+        let background = image_background::read(self.get("background"), output, tier, settings)?;
         let stream = self.stream()?;
         let (ratio, offer) = match self.get("size") {
             None | Some("auto") => (None, settings.catalog.default_offer(tier)),

@@ -1,6 +1,6 @@
 //! Responses of the Images API.
 
-use super::background;
+use super::image_background;
 use super::options::Options;
 use crate::application::core::Core;
 use crate::compat::base64_body::{self, StoredImage};
@@ -100,7 +100,7 @@ impl ResponseImages {
         };
         if self.images.is_empty() {
             let has_alpha = stored.as_ref().map(|it| it.has_alpha);
-            self.background = background::of_image(&image, options.background, has_alpha);
+            self.background = image_background::of_image(&image, options.background, has_alpha);
         }
         self.entries.push(entry);
         self.stored.extend(stored);

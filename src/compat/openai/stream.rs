@@ -1,6 +1,6 @@
 //! Responses with `stream`: server-sent events, as the SDKs read them. There are no partial images.
 
-use super::background;
+use super::image_background;
 use super::options::Options;
 use super::response::{format_of, usage_of};
 use crate::compat::base64_body::{self, Part, StoredImage};
@@ -69,7 +69,7 @@ impl Events {
             "type": word,
             "b64_json": base64_body::place(),
             "created_at": self.state.core.now().seconds(),
-            "background": background::of_image(image, self.options.background, has_alpha),
+            "background": image_background::of_image(image, self.options.background, has_alpha),
             "output_format": format_of(image),
             "quality": self.options.quality.unwrap_or("auto"),
             "size": usage::size(image),

@@ -2,7 +2,7 @@
 
 use super::operation::ResponseDoc;
 use crate::config::Config;
-use crate::web::queries::paging::Listing;
+use crate::web::queries::paging::Page;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -49,7 +49,7 @@ impl<'a> DocumentBuilder<'a> {
 
     /// A page of a list, with an example of the whole page.
     pub fn page<T: JsonSchema>(&mut self, text: &'static str, example: Value) -> ResponseDoc {
-        self.response::<Listing<T>>(200, text, example)
+        self.response::<Page<T>>(200, text, example)
     }
 
     /// All referenced schemas, by name.

@@ -70,7 +70,7 @@ headers!(
     ETAG = "ETag", "ETag", true, Kind::Text, "\"64f1c2a9e0b40-1f3a2\"",
         "Changes with the content. Send it as `If-None-Match`.";
     ACCEPT_RANGES = "AcceptRanges", "Accept-Ranges", false, Kind::Word("bytes"), "bytes",
-        "The file supports `Range`. Scaled-down views do not.";
+        "The file supports `Range`. Thumbnails do not.";
     CONTENT_RANGE = "ContentRange", "Content-Range", true, Kind::Text, "bytes 0-1023/1048576",
         "The range of bytes and the size of the file.";
     WHOLE_RANGE = "WholeRange", "Content-Range", true, Kind::Text, "bytes */1048576",

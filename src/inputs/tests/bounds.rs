@@ -1,11 +1,12 @@
 //! Limits of bytes and time, which apply to all entries together and take effect immediately.
 
 use super::{
-    super::{InputLimits, MemoryBudget},
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };
+use crate::inputs::MemoryBudget;
+use crate::inputs::limits::InputLimits;
 use std::{sync::atomic::Ordering, time::Duration};
 use tintype_imaging::MAX_SIDE;
 use tintype_storage::domain::ids::AccountId;

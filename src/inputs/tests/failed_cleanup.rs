@@ -1,12 +1,13 @@
 //! A caller that disconnects at any point leaves nothing in the store.
 
 use super::{
-    super::{InputLimits, MemoryBudget},
     sample_images::*,
     server::{Act, Server, head, ok},
     stores::{At, Failing},
     support::*,
 };
+use crate::inputs::MemoryBudget;
+use crate::inputs::limits::InputLimits;
 use futures_util::FutureExt;
 use object_store::ObjectStore;
 use std::{sync::Arc, time::Duration};

@@ -1,11 +1,12 @@
 //! The limit of concurrent fetches, and its fair division between accounts.
 
 use super::{
-    super::{InputLimits, MemoryBudget},
     sample_images::png_of,
     server::{Act, Server, ok},
     support::*,
 };
+use crate::inputs::MemoryBudget;
+use crate::inputs::limits::InputLimits;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tokio::sync::watch;

@@ -1,5 +1,6 @@
 //! Ingestion against misbehaving servers and stores.
 
+mod body_uploads;
 mod bounds;
 mod failed_cleanup;
 mod fetches_at_once;
@@ -8,6 +9,5 @@ mod responses;
 #[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
 mod sample_images;
 mod server;
-mod staged_uploads;
 mod stores;
 mod support;

@@ -1,11 +1,13 @@
 //! Failing object stores, and their distinction from failing fetches.
 
 use super::{
-    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard},
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };
+use crate::inputs::limits::InputLimits;
+use crate::inputs::upload::discard;
+use crate::inputs::{IngestError, MemoryBudget, StoreFault};
 use async_trait::async_trait;
 use futures_util::{FutureExt, stream::BoxStream};
 use object_store::{

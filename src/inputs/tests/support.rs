@@ -1,6 +1,7 @@
 //! Shared fixtures of the ingestion tests: an egress client, a store, and checks of its objects.
 
-use super::super::{self as inputs, IngestError, InputImage, InputLimits, MemoryBudget};
+use crate::inputs::limits::InputLimits;
+use crate::inputs::{IngestError, InputImage, MemoryBudget, fetch};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 use std::{sync::Arc, time::Duration};
@@ -58,7 +59,7 @@ pub(super) async fn ingest(
     urls: &[String],
     limits: &InputLimits,
 ) -> Result<Vec<InputImage>, IngestError> {
-    inputs::ingest(egress, store, prefix, urls, limits, None, None).await
+    fetch::ingest(egress, store, prefix, urls, limits, None, None).await
 }
 
 /// Ingests into a new store; checks that a failure leaves nothing in it.

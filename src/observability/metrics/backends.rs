@@ -1,4 +1,4 @@
-//! Backends: tries, health and load.
+//! Backends: attempts, health and load.
 
 use super::exposition::Exposition;
 use std::sync::atomic::Ordering;
@@ -15,15 +15,21 @@ type Counter = (
 pub fn collect(out: &mut Exposition, system: &System) {
     let health = system.backends();
     let stats = &system.stats().backends;
-    let all = || health.iter().zip(stats);
+    collect_attempts(out, &health, stats);
+    collect_counters(out, &health, stats);
+    collect_breakers(out, &health);
+    collect_load(out, &health);
+}
+
+fn collect_attempts(out: &mut Exposition, health: &[BackendHealth], stats: &[BackendStats]) {
     let mut family = out.histogram(
         "tintype_backend_try_duration_seconds",
-        "Duration of one try on a backend, by outcome.",
+        "Duration of one attempt on a backend, by outcome.",
     );
-    for (backend, stats) in all() {
+    for (backend, stats) in health.iter().zip(stats) {
         for outcome in TryOutcome::ALL {
             let read = stats.tries[outcome as usize].read();
-            // Successful tries are exported from the start, other outcomes from their first try on.
+            // Successful attempts are exported from the start, other outcomes from their first attempt on.
             if outcome == TryOutcome::Image || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
@@ -33,10 +39,13 @@ pub fn collect(out: &mut Exposition, system: &System) {
             }
         }
     }
+}
+
+fn collect_counters(out: &mut Exposition, health: &[BackendHealth], stats: &[BackendStats]) {
     let counters: [Counter; 4] = [
         (
             "tintype_backend_retries_total",
-            "Tries that repeated a failed one.",
+            "Attempts that repeated a failed one.",
             |_, it| it.retries.load(Ordering::Relaxed),
         ),
         (
@@ -57,15 +66,18 @@ pub fn collect(out: &mut Exposition, system: &System) {
     ];
     for (name, help, of) in counters {
         let mut family = out.counter(name, help);
-        for (backend, stats) in all() {
+        for (backend, stats) in health.iter().zip(stats) {
             family.value(&[("backend", &backend.name)], of(backend, stats));
         }
     }
+}
+
+fn collect_breakers(out: &mut Exposition, health: &[BackendHealth]) {
     let mut family = out.gauge(
         "tintype_backend_breaker_state",
         "1 for the current state of the circuit breaker: closed (in use), open (skipped), half_open (probing).",
     );
-    for backend in &health {
+    for backend in health {
         let now = match backend.health {
             Health::Unknown | Health::Up | Health::Degraded => "closed",
             Health::Down => "open",
@@ -76,22 +88,25 @@ pub fn collect(out: &mut Exposition, system: &System) {
             family.flag(&labels, state == now);
         }
     }
+}
+
+fn collect_load(out: &mut Exposition, health: &[BackendHealth]) {
     let mut family = out.gauge(
         "tintype_backend_places",
         "Concurrent runs that the backend accepts.",
     );
-    for backend in &health {
+    for backend in health {
         family.value(&[("backend", &backend.name)], backend.slots);
     }
     let mut family = out.gauge(
         "tintype_backend_shared",
         "1 if all nodes share the places of the backend; 0 if each node has as many.",
     );
-    for backend in &health {
+    for backend in health {
         family.flag(&[("backend", &backend.name)], backend.is_shared);
     }
     let mut family = out.gauge("tintype_backend_runs", "Runs on the backend.");
-    for backend in &health {
+    for backend in health {
         family.value(&[("backend", &backend.name)], backend.running);
     }
 }

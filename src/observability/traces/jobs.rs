@@ -1,4 +1,4 @@
-//! The spans of a job: the job itself, its wait in the queue, its runs with their tries, and its webhook attempts.
+//! The spans of a job: the job itself, its wait in the queue, its runs with their attempts, and its webhook attempts.
 //!
 //! No span holds a prompt, metadata or a URL. A backend's message could repeat the prompt, so a span only has the outcome's code; the
 //! job's record has the full message.
@@ -81,15 +81,15 @@ impl Observer for JobTraces {
         span.failure = failure;
         for report in &run.tries {
             let from = began + report.after;
-            let mut tried = child_span(job, span.id, "try", from, from + report.took);
-            tried.kind = Kind::Client;
+            let mut attempt = child_span(job, span.id, "attempt", from, from + report.took);
+            attempt.kind = Kind::Client;
             let backend = report.backend.as_str();
-            tried.attributes.push(("tintype.backend", backend.into()));
+            attempt.attributes.push(("tintype.backend", backend.into()));
             let word = report.outcome.as_str();
-            tried.attributes.push(("tintype.outcome", word.into()));
+            attempt.attributes.push(("tintype.outcome", word.into()));
             let is_failure = report.outcome != TryOutcome::Image;
-            tried.failure = is_failure.then(|| word.to_owned());
-            self.exporter.offer(tried);
+            attempt.failure = is_failure.then(|| word.to_owned());
+            self.exporter.offer(attempt);
         }
         self.exporter.offer(span);
     }

@@ -35,7 +35,7 @@ const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until
 
 /** Asks, then deletes the image. */
 const deleteImage = (job, context) => dialog({ title: "Delete this image?", success: "Deleted", confirm: "Delete", danger: true,
-  text: "The image and its scaled-down views are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
+  text: "The image and its thumbnails are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
   submit: () => remove(`${context.base}/jobs/${job.job_id}/picture`) });
 
 /** Asks, then erases the content. */

@@ -3,9 +3,9 @@
 
 use super::entity_tag;
 use super::image_headers;
-use super::image_view::{self, ViewQuery};
+use super::thumbnail_query::{self, ThumbnailQuery};
 use crate::application::error::image_fault;
-use crate::application::images::views::{self, CreatedView};
+use crate::application::images::thumbnails::{self, CreatedThumbnail};
 use crate::application::services::JobService;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
@@ -24,20 +24,20 @@ const CACHE_CHECKED: &str = "private, no-cache";
 pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
     let none = || Problem::new(Code::NotFound, "this job has no image");
     let mut key = job.result_image().ok_or_else(none)?.key.clone();
-    let ViewQuery { view, .. } = image_view::parse(request.query_string());
-    if let Some(view) = view.transpose()? {
-        let created = match views::find(jobs, &key, view).await? {
-            Some(stored) => CreatedView::Stored(stored),
-            None => views::create(jobs, job.account, &key, view).await?,
+    let ThumbnailQuery { thumbnail, .. } = thumbnail_query::parse(request.query_string());
+    if let Some(thumbnail) = thumbnail.transpose()? {
+        let created = match thumbnails::find(jobs, &key, thumbnail).await? {
+            Some(stored) => CreatedThumbnail::Stored(stored),
+            None => thumbnails::create(jobs, job.account, &key, thumbnail).await?,
         };
         key = match created {
-            CreatedView::Stored(stored) => stored,
-            CreatedView::Unstored(bytes) => {
-                return Ok(image_view::respond_unstored(
+            CreatedThumbnail::Stored(stored) => stored,
+            CreatedThumbnail::Unstored(bytes) => {
+                return Ok(thumbnail_query::respond_unstored(
                     request,
                     bytes,
                     &key,
-                    view,
+                    thumbnail,
                     CACHE_CHECKED,
                 ));
             }

@@ -4,5 +4,5 @@ pub(crate) mod entity_tag;
 pub(crate) mod file_chunks;
 pub mod file_download;
 pub(crate) mod image_headers;
-pub(crate) mod image_view;
 pub(crate) mod job_image;
+pub(crate) mod thumbnail_query;

@@ -1,6 +1,6 @@
 //! Filtered lists of deliveries, for the operator and for one account.
 
-use super::paging::{self, Window, listing_async};
+use super::paging::{self, Window, to_page_async};
 use super::query;
 use crate::api::responses;
 use crate::application::core::Core;
@@ -71,7 +71,7 @@ async fn list(
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = limit_attempts(read_page(core, filter, window).await?);
     let view = async |delivery| responses::delivery(core, delivery).await;
-    Ok(HttpResponse::Ok().json(listing_async(page, view).await?))
+    Ok(HttpResponse::Ok().json(to_page_async(page, view).await?))
 }
 
 /// Ends a page before its attempts exceed the limit. The page keeps at least one delivery, so that the list goes on.

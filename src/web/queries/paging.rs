@@ -6,9 +6,9 @@ use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use futures_util::future::try_join_all;
 use std::collections::HashSet;
-pub use tintype_api::Listing;
+pub use tintype_api::Page;
 use tintype_api::fields::shown;
-use tintype_storage::store::Page;
+use tintype_storage::store;
 use uuid::Uuid;
 
 const DEFAULT_LIMIT: usize = 20;
@@ -100,24 +100,24 @@ fn is_named(known: &str, name: &str) -> bool {
     }
 }
 
-pub fn listing<R, T>(page: Page<R>, view: impl FnMut(R) -> T) -> Listing<T> {
-    Listing::of(page.items.into_iter().map(view).collect(), page.next)
+pub fn to_page<R, T>(page: store::Page<R>, view: impl FnMut(R) -> T) -> Page<T> {
+    Page::of(page.items.into_iter().map(view).collect(), page.next)
 }
 
-/// [`listing`] with a view that reads; the reads run concurrently.
-pub async fn listing_async<R, T, E>(
-    page: Page<R>,
+/// [`to_page`] with a view that reads; the reads run concurrently.
+pub async fn to_page_async<R, T, E>(
+    page: store::Page<R>,
     view: impl AsyncFn(R) -> Result<T, E>,
-) -> Result<Listing<T>, E> {
+) -> Result<Page<T>, E> {
     let data = try_join_all(page.items.into_iter().map(|it| view(it))).await?;
-    Ok(Listing::of(data, page.next))
+    Ok(Page::of(data, page.next))
 }
 
-/// [`listing`] with a fallible view.
-pub fn try_listing<R, T, E>(
-    page: Page<R>,
+/// [`to_page`] with a fallible view.
+pub fn try_to_page<R, T, E>(
+    page: store::Page<R>,
     view: impl FnMut(R) -> Result<T, E>,
-) -> Result<Listing<T>, E> {
+) -> Result<Page<T>, E> {
     let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
-    Ok(Listing::of(data, page.next))
+    Ok(Page::of(data, page.next))
 }

@@ -148,7 +148,7 @@ impl Server {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
         for node in self.nodes() {
-            system.block_on(node.instance().jobs.inputs.delete_due(later));
+            system.block_on(node.instance().jobs.input_deletion.delete_due(later));
         }
     }
 

@@ -2,7 +2,7 @@
 //! further images and the trailer are not required. The decoder allocates memory for the whole image, so it may not be larger than the
 //! screen.
 
-use super::{HeaderFault, Parts, Walk, Want};
+use super::{FormatParser, HeaderFault, NextRead, Parts};
 use crate::size::Size;
 
 /// Signature, version, width, height, flags, background and aspect of the pixels.
@@ -18,7 +18,7 @@ const IMAGE_SIDES: usize = 4;
 const CODE_SIZE: u64 = 1;
 
 #[derive(Default)]
-pub(super) enum Walker {
+pub(super) enum Parser {
     #[default]
     Header,
     /// The byte that introduces a block.
@@ -30,8 +30,8 @@ pub(super) enum Walker {
     },
 }
 
-impl Walk for Walker {
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl FormatParser for Parser {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         match *self {
             Self::Header => {
                 parts.size = Some(size(&taken[SCREEN_SIDES..]));
@@ -47,10 +47,10 @@ impl Walk for Walker {
                 }
                 0x2c => {
                     *self = Self::Descriptor;
-                    Ok(Want::next(DESCRIPTOR))
+                    Ok(NextRead::bytes(DESCRIPTOR))
                 }
                 // The trailer, before any image.
-                0x3b => Ok(Want::Nothing),
+                0x3b => Ok(NextRead::Nothing),
                 _ => Err(HeaderFault::Damaged),
             },
             Self::Descriptor => {
@@ -66,11 +66,11 @@ impl Walk for Walker {
             Self::Part { is_image } => match (taken[0], is_image) {
                 (0, true) => {
                     parts.is_incomplete = false;
-                    Ok(Want::Nothing)
+                    Ok(NextRead::Nothing)
                 }
                 (0, false) => {
                     *self = Self::Block;
-                    Ok(Want::next(1))
+                    Ok(NextRead::bytes(1))
                 }
                 (length, _) => Ok(after(u64::from(length))),
             },
@@ -79,8 +79,8 @@ impl Walk for Walker {
 }
 
 /// One byte after `skip` others.
-fn after(skip: u64) -> Want {
-    Want::Bytes { skip, take: 1 }
+fn after(skip: u64) -> NextRead {
+    NextRead::Bytes { skip, take: 1 }
 }
 
 fn size(bytes: &[u8]) -> Size {

@@ -1,7 +1,7 @@
 //! HEIC and AVIF: boxes of an ISO base media file (ISO/IEC 14496-12 section 4.2). The `meta` box describes the images, and may
 //! precede or follow them.
 
-use super::{HeaderFault, Parts, Walk, Want, be32};
+use super::{FormatParser, HeaderFault, NextRead, Parts, be32};
 use crate::size::Size;
 
 /// Size and type.
@@ -10,7 +10,7 @@ pub(super) const BOX_HEAD: usize = 8;
 const LARGE: u32 = 1;
 
 #[derive(Default)]
-pub(super) struct Walker {
+pub(super) struct Parser {
     state: State,
     /// A file of the boxes `ftyp` and `meta` only, for `imagesize`.
     skeleton: Vec<u8>,
@@ -28,15 +28,15 @@ enum State {
     },
 }
 
-impl Walk for Walker {
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl FormatParser for Parser {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         match self.state {
             State::Head => {
                 let size = be32(taken).ok_or(HeaderFault::Damaged)?;
                 let kind = [taken[4], taken[5], taken[6], taken[7]];
                 if size == LARGE {
                     self.state = State::LargeSize { kind };
-                    return Ok(Want::next(8));
+                    return Ok(NextRead::bytes(8));
                 }
                 // A size of 0 means up to the end of the file, so that no `meta` box can follow. Encoders do not use it for `meta`.
                 self.body(kind, u64::from(size).checked_sub(8))
@@ -56,17 +56,17 @@ impl Walk for Walker {
                 self.skeleton.extend_from_slice(taken);
                 if kind == *b"meta" {
                     parts.size = Some(measure(&self.skeleton)?);
-                    return Ok(Want::Nothing);
+                    return Ok(NextRead::Nothing);
                 }
                 self.state = State::Head;
-                Ok(Want::next(BOX_HEAD))
+                Ok(NextRead::bytes(BOX_HEAD))
             }
         }
     }
 }
 
-impl Walker {
-    fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<Want, HeaderFault> {
+impl Parser {
+    fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<NextRead, HeaderFault> {
         let length = length.ok_or(HeaderFault::Damaged)?;
         if matches!(&kind, b"ftyp" | b"meta") {
             self.state = State::Body { kind };
@@ -74,11 +74,11 @@ impl Walker {
             return if take == 0 {
                 Err(HeaderFault::Damaged)
             } else {
-                Ok(Want::next(take))
+                Ok(NextRead::bytes(take))
             };
         }
         self.state = State::Head;
-        Ok(Want::Bytes {
+        Ok(NextRead::Bytes {
             skip: length,
             take: BOX_HEAD,
         })

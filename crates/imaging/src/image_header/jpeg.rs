@@ -1,7 +1,7 @@
 //! JPEG: marker segments and, after the first scan header, coded pixels up to the end of the image (ITU-T T.81, annex B). Exif
 //! (CIPA DC-008) precedes the frame header. Decoders silently fill the missing part of a truncated file with grey.
 
-use super::{HeaderFault, Parts, Walk, Want};
+use super::{FormatParser, HeaderFault, NextRead, Parts};
 use crate::size::Size;
 
 /// The marker before all segments.
@@ -10,13 +10,13 @@ pub(super) const START: usize = 2;
 const FRAME: usize = 7;
 const EXIF: &[u8] = b"Exif\0\0";
 /// Coded pixels, up to 0xFF and the byte after it.
-const PIXELS: Want = Want::After {
+const PIXELS: NextRead = NextRead::After {
     byte: 0xff,
     take: 1,
 };
 
 #[derive(Default)]
-pub(super) enum Walker {
+pub(super) enum Parser {
     #[default]
     Start,
     Marker,
@@ -31,12 +31,12 @@ pub(super) enum Walker {
     Scan,
 }
 
-impl Walk for Walker {
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl FormatParser for Parser {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         match *self {
             Self::Start => {
                 *self = Self::Marker;
-                Ok(Want::next(2))
+                Ok(NextRead::bytes(2))
             }
             Self::Marker if taken[0] != 0xff => Err(HeaderFault::Damaged),
             Self::Marker => self.marker(taken[1], parts),
@@ -50,12 +50,12 @@ impl Walk for Walker {
                 // The rest of the segment, after the bytes already read.
                 let skip = u64::from(body(taken)?).checked_sub((FRAME - 2) as u64);
                 let skip = skip.ok_or(HeaderFault::Damaged)?;
-                Ok(Want::Bytes { skip, take: 2 })
+                Ok(NextRead::Bytes { skip, take: 2 })
             }
             Self::Length => {
                 let skip = u64::from(body(taken)?);
                 *self = Self::Marker;
-                Ok(Want::Bytes { skip, take: 2 })
+                Ok(NextRead::Bytes { skip, take: 2 })
             }
             Self::AppLength => {
                 let length = usize::from(body(taken)?);
@@ -63,7 +63,7 @@ impl Walk for Walker {
                 if length == 0 {
                     self.step(&[], parts)
                 } else {
-                    Ok(Want::next(length))
+                    Ok(NextRead::bytes(length))
                 }
             }
             Self::App => {
@@ -71,7 +71,7 @@ impl Walk for Walker {
                     parts.exif = Some(exif.to_vec());
                 }
                 *self = Self::Marker;
-                Ok(Want::next(2))
+                Ok(NextRead::bytes(2))
             }
             Self::ScanLength => {
                 body(taken)?;
@@ -82,17 +82,17 @@ impl Walk for Walker {
             Self::Scan => match taken[0] {
                 0xd9 => {
                     parts.is_incomplete = false;
-                    Ok(Want::Nothing)
+                    Ok(NextRead::Nothing)
                 }
-                0xff => Ok(Want::next(1)),
+                0xff => Ok(NextRead::bytes(1)),
                 _ => Ok(PIXELS),
             },
         }
     }
 }
 
-impl Walker {
-    fn marker(&mut self, marker: u8, parts: &Parts) -> Result<Want, HeaderFault> {
+impl Parser {
+    fn marker(&mut self, marker: u8, parts: &Parts) -> Result<NextRead, HeaderFault> {
         let take;
         (*self, take) = match marker {
             0xff => (Self::Fill, 1),
@@ -108,7 +108,7 @@ impl Walker {
             0xe1 if parts.exif.is_none() => (Self::AppLength, 2),
             _ => (Self::Length, 2),
         };
-        Ok(Want::next(take))
+        Ok(NextRead::bytes(take))
     }
 }
 

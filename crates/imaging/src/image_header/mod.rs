@@ -1,10 +1,10 @@
 //! Reads size and orientation from a streamed image file, without decoding a pixel.
 //!
 //! The position of both differs: after megabytes of depth maps in a phone's JPEG, after the image in WebP, after the media data in some
-//! HEIC. So no fixed prefix suffices. A walker per format follows the container's framing, keeps the few relevant parts, limited in
+//! HEIC. So no fixed prefix suffices. A parser per format follows the container's framing, keeps the few relevant parts, limited in
 //! size, and skips the rest. `imagesize` interprets the item tables of HEIC and AVIF, and `kamadak-exif` the orientation.
 //!
-//! For formats that this crate decodes, the walkers go on to the end of the first image: a truncated file is refused on arrival,
+//! For formats that this crate decodes, the parsers go on to the end of the first image: a truncated file is refused on arrival,
 //! instead of failing in a decoder after its job was accepted.
 
 mod gif;
@@ -29,18 +29,18 @@ pub enum HeaderFault {
     Damaged,
     /// The file ended before its dimensions.
     #[error("that ends before its dimensions")]
-    Truncated,
+    TruncatedHeader,
     /// The file ended before the end of its first image.
     #[error("that is cut off before its end")]
-    CutOff,
+    TruncatedImage,
     /// A relevant part has more than 1 MiB.
     #[error("whose header is over 1 MiB")]
     HeaderTooLarge,
 }
 
-/// The next bytes that a walker needs. `take` is at least 1.
+/// The next bytes that a parser needs. `take` is at least 1.
 #[derive(Clone, Copy, Debug)]
-enum Want {
+enum NextRead {
     /// `take` bytes, after `skip` bytes.
     Bytes {
         skip: u64,
@@ -54,13 +54,13 @@ enum Want {
     Nothing,
 }
 
-impl Want {
-    fn next(take: usize) -> Self {
+impl NextRead {
+    fn bytes(take: usize) -> Self {
         Self::Bytes { skip: 0, take }
     }
 }
 
-/// The parts that a walker keeps.
+/// The parts that a parser keeps.
 #[derive(Debug, Default)]
 struct Parts {
     /// As stored, before the orientation is applied.
@@ -74,34 +74,34 @@ struct Parts {
 }
 
 /// Follows the framing of one format.
-trait Walk {
+trait FormatParser {
     /// Processes the requested bytes and returns the next request.
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault>;
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault>;
 }
 
 /// Reads size and orientation of one image.
 pub struct HeaderReader {
-    walker: Box<dyn Walk>,
-    want: Want,
+    parser: Box<dyn FormatParser>,
+    next: NextRead,
     taken: Vec<u8>,
     parts: Parts,
 }
 
 impl HeaderReader {
-    /// `kind` is that of [`ImageKind::from_bytes`]: the walkers do not check the signature again.
+    /// `kind` is that of [`ImageKind::from_bytes`]: the parsers do not check the signature again.
     pub fn new(kind: ImageKind) -> Self {
-        let (walker, first): (Box<dyn Walk>, usize) = match kind {
-            ImageKind::Png => (Box::<png::Walker>::default(), png::SIGNATURE),
-            ImageKind::Jpeg => (Box::<jpeg::Walker>::default(), jpeg::START),
-            ImageKind::WebP => (Box::<webp::Walker>::default(), webp::RIFF_HEADER),
-            ImageKind::Gif => (Box::<gif::Walker>::default(), gif::HEADER),
+        let (parser, first): (Box<dyn FormatParser>, usize) = match kind {
+            ImageKind::Png => (Box::<png::Parser>::default(), png::SIGNATURE),
+            ImageKind::Jpeg => (Box::<jpeg::Parser>::default(), jpeg::START),
+            ImageKind::WebP => (Box::<webp::Parser>::default(), webp::RIFF_HEADER),
+            ImageKind::Gif => (Box::<gif::Parser>::default(), gif::HEADER),
             ImageKind::Heic | ImageKind::Avif => {
-                (Box::<isobmff::Walker>::default(), isobmff::BOX_HEAD)
+                (Box::<isobmff::Parser>::default(), isobmff::BOX_HEAD)
             }
         };
         Self {
-            want: Want::next(first),
-            walker,
+            next: NextRead::bytes(first),
+            parser,
             taken: Vec::new(),
             parts: Parts::default(),
         }
@@ -114,16 +114,16 @@ impl HeaderReader {
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), HeaderFault> {
         // Terminates: every round but the last consumes a byte, because `take` is at least 1.
         loop {
-            let (skip, take) = match self.want {
-                Want::Bytes { skip, take } => (skip, take),
-                Want::After { byte, take } => {
+            let (skip, take) = match self.next {
+                NextRead::Bytes { skip, take } => (skip, take),
+                NextRead::After { byte, take } => {
                     let Some(at) = bytes.iter().position(|it| *it == byte) else {
                         return Ok(());
                     };
                     bytes = &bytes[at + 1..];
                     (0, take)
                 }
-                Want::Nothing => return Ok(()),
+                NextRead::Nothing => return Ok(()),
             };
             if take > MAX_PART {
                 return Err(HeaderFault::HeaderTooLarge);
@@ -131,7 +131,7 @@ impl HeaderReader {
             let skipped = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
             bytes = &bytes[skipped..];
             let skip = skip - skipped as u64;
-            self.want = Want::Bytes { skip, take };
+            self.next = NextRead::Bytes { skip, take };
             if skip > 0 {
                 return Ok(());
             }
@@ -142,9 +142,9 @@ impl HeaderReader {
             if self.taken.len() < take {
                 return Ok(());
             }
-            // Reuses the allocation, because a walker may read few bytes many times.
+            // Reuses the allocation, because a parser may read few bytes many times.
             let mut taken = mem::take(&mut self.taken);
-            self.want = self.walker.step(&taken, &mut self.parts)?;
+            self.next = self.parser.step(&taken, &mut self.parts)?;
             taken.clear();
             self.taken = taken;
         }
@@ -161,9 +161,9 @@ impl HeaderReader {
     /// # Errors
     /// The file ended early.
     pub fn finish(self) -> Result<Size, HeaderFault> {
-        let Size { width, height } = self.parts.size.ok_or(HeaderFault::Truncated)?;
+        let Size { width, height } = self.parts.size.ok_or(HeaderFault::TruncatedHeader)?;
         if self.parts.is_incomplete {
-            return Err(HeaderFault::CutOff);
+            return Err(HeaderFault::TruncatedImage);
         }
         let (width, height) = match self.parts.exif.is_some_and(swaps_sides) {
             true => (height, width),

@@ -1,6 +1,6 @@
 //! PNG: chunks of length, type, data and checksum (PNG third edition, section 5.3).
 
-use super::{HeaderFault, Parts, Walk, Want, be32};
+use super::{FormatParser, HeaderFault, NextRead, Parts, be32};
 use crate::size::Size;
 
 pub(super) const SIGNATURE: usize = 8;
@@ -13,7 +13,7 @@ const COLOUR_TYPE: usize = CHUNK_HEAD + 9;
 const ALPHA: u8 = 4;
 
 #[derive(Default)]
-pub(super) enum Walker {
+pub(super) enum Parser {
     #[default]
     Signature,
     /// The first chunk must be the image header, of 13 bytes.
@@ -24,12 +24,12 @@ pub(super) enum Walker {
     },
 }
 
-impl Walk for Walker {
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl FormatParser for Parser {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         match *self {
             Self::Signature => {
                 *self = Self::Header;
-                Ok(Want::next(CHUNK_HEAD + 13 + CHECKSUM as usize))
+                Ok(NextRead::bytes(CHUNK_HEAD + 13 + CHECKSUM as usize))
             }
             Self::Header => {
                 if !taken.starts_with(b"\0\0\0\x0dIHDR") {
@@ -41,14 +41,14 @@ impl Walk for Walker {
                 parts.has_alpha = taken[COLOUR_TYPE] & ALPHA != 0;
                 parts.is_incomplete = true;
                 *self = Self::ChunkHead;
-                Ok(Want::next(CHUNK_HEAD))
+                Ok(NextRead::bytes(CHUNK_HEAD))
             }
             Self::ChunkHead => {
                 let length = be32(taken).ok_or(HeaderFault::Damaged)?;
                 match &taken[4..] {
                     b"IEND" => {
                         parts.is_incomplete = false;
-                        Ok(Want::Nothing)
+                        Ok(NextRead::Nothing)
                     }
                     // The decoder adds an alpha channel.
                     b"tRNS" => {
@@ -58,7 +58,7 @@ impl Walk for Walker {
                     b"eXIf" if parts.exif.is_none() => {
                         let length = length as usize;
                         *self = Self::Exif { length };
-                        Ok(Want::next(length.saturating_add(CHECKSUM as usize)))
+                        Ok(NextRead::bytes(length.saturating_add(CHECKSUM as usize)))
                     }
                     _ => Ok(skip(length)),
                 }
@@ -66,15 +66,15 @@ impl Walk for Walker {
             Self::Exif { length } => {
                 parts.exif = Some(taken[..length].to_vec());
                 *self = Self::ChunkHead;
-                Ok(Want::next(CHUNK_HEAD))
+                Ok(NextRead::bytes(CHUNK_HEAD))
             }
         }
     }
 }
 
 /// Skips a chunk.
-fn skip(length: u32) -> Want {
-    Want::Bytes {
+fn skip(length: u32) -> NextRead {
+    NextRead::Bytes {
         skip: u64::from(length) + u64::from(CHECKSUM),
         take: CHUNK_HEAD,
     }

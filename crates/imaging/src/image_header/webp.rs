@@ -2,7 +2,7 @@
 //!
 //! Decoders allocate memory by the size in a frame's bitstream, so each frame must have the size that its container declares.
 
-use super::{HeaderFault, Parts, Walk, Want};
+use super::{FormatParser, HeaderFault, NextRead, Parts};
 use crate::size::{MAX_SIDE, Size};
 
 pub(super) const RIFF_HEADER: usize = 12;
@@ -16,9 +16,9 @@ const EXIF: &[u8] = b"Exif\0\0";
 /// The bit of the flags of an extended file, and of the fifth byte of a lossless image, that says: some pixels are transparent.
 const ALPHA: u8 = 0x10;
 
-/// The bytes that the walker has requested.
+/// The bytes that the parser has requested.
 #[derive(Clone, Copy, Default)]
-pub(super) enum Walker {
+pub(super) enum Parser {
     #[default]
     Riff,
     FirstChunk,
@@ -48,17 +48,17 @@ pub(super) enum Walker {
     },
 }
 
-impl Walk for Walker {
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl FormatParser for Parser {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         match *self {
             Self::Riff => {
                 *self = Self::FirstChunk;
-                Ok(Want::next(CHUNK_HEAD + DIMENSIONS))
+                Ok(NextRead::bytes(CHUNK_HEAD + DIMENSIONS))
             }
             Self::FirstChunk => self.first_chunk(taken, parts),
             Self::Image => {
                 parts.is_incomplete = false;
-                Ok(Want::Nothing)
+                Ok(NextRead::Nothing)
             }
             Self::ChunkHead => self.chunk(taken, parts),
             Self::AnimationFrame { length } => {
@@ -66,7 +66,7 @@ impl Walk for Walker {
                 let rest = padded(length).checked_sub((FRAME_HEADER + CHUNK_HEAD) as u64);
                 let rest = rest.ok_or(HeaderFault::Damaged)?;
                 *self = Self::AnimationChunk { declared, rest };
-                Ok(Want::next(CHUNK_HEAD))
+                Ok(NextRead::bytes(CHUNK_HEAD))
             }
             Self::AnimationChunk { declared, rest } => {
                 self.animation_chunk(taken, declared, rest, parts)
@@ -103,8 +103,8 @@ impl Walk for Walker {
     }
 }
 
-impl Walker {
-    fn first_chunk(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
+impl Parser {
+    fn first_chunk(&mut self, taken: &[u8], parts: &mut Parts) -> Result<NextRead, HeaderFault> {
         let length = length(taken);
         let (head, data) = taken.split_at(CHUNK_HEAD);
         if head.starts_with(b"VP8X") {
@@ -123,8 +123,8 @@ impl Walker {
                 Ok(self.next_chunk(rest + length % 2))
             }
             (Self::ChunkHead, None) => Err(HeaderFault::Damaged),
-            // The walker has read the whole chunk.
-            (_, None | Some(0)) => Ok(Want::Nothing),
+            // The parser has read the whole chunk.
+            (_, None | Some(0)) => Ok(NextRead::Nothing),
             (_, Some(rest)) => {
                 parts.is_incomplete = true;
                 Ok(last_of(rest))
@@ -132,13 +132,13 @@ impl Walker {
         }
     }
 
-    fn chunk(&mut self, head: &[u8], parts: &Parts) -> Result<Want, HeaderFault> {
+    fn chunk(&mut self, head: &[u8], parts: &Parts) -> Result<NextRead, HeaderFault> {
         let length = length(head);
         match &head[..4] {
             b"EXIF" if length > 0 => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 *self = Self::Exif { length };
-                Ok(Want::next(length))
+                Ok(NextRead::bytes(length))
             }
             b"VP8 " | b"VP8L" => {
                 let canvas = parts.size.ok_or(HeaderFault::Damaged)?;
@@ -146,7 +146,7 @@ impl Walker {
             }
             b"ANMF" => {
                 *self = Self::AnimationFrame { length };
-                Ok(Want::next(FRAME_HEADER))
+                Ok(NextRead::bytes(FRAME_HEADER))
             }
             _ => Ok(self.next_chunk(padded(length))),
         }
@@ -158,7 +158,7 @@ impl Walker {
         declared: Size,
         rest: u64,
         parts: &mut Parts,
-    ) -> Result<Want, HeaderFault> {
+    ) -> Result<NextRead, HeaderFault> {
         let length = padded(length(head));
         let after = rest.checked_sub(length).ok_or(HeaderFault::Damaged)?;
         match &head[..4] {
@@ -167,7 +167,7 @@ impl Walker {
                 let rest = after.checked_sub(CHUNK_HEAD as u64);
                 let rest = rest.ok_or(HeaderFault::Damaged)?;
                 *self = Self::AnimationChunk { declared, rest };
-                Ok(Want::Bytes {
+                Ok(NextRead::Bytes {
                     skip: length,
                     take: CHUNK_HEAD,
                 })
@@ -182,7 +182,7 @@ impl Walker {
     }
 
     /// Requests the dimensions in an image chunk.
-    fn frame(&mut self, head: &[u8], declared: Size, after: u64) -> Result<Want, HeaderFault> {
+    fn frame(&mut self, head: &[u8], declared: Size, after: u64) -> Result<NextRead, HeaderFault> {
         let take = length(head).min(DIMENSIONS as u64) as usize;
         let head = head.try_into().map_err(|_| HeaderFault::Damaged)?;
         if take == 0 {
@@ -193,17 +193,17 @@ impl Walker {
             head,
             after,
         };
-        Ok(Want::next(take))
+        Ok(NextRead::bytes(take))
     }
 
-    fn frame_end(&mut self, after: u64, parts: &mut Parts) -> Want {
+    fn frame_end(&mut self, after: u64, parts: &mut Parts) -> NextRead {
         parts.is_incomplete = false;
         self.next_chunk(after)
     }
 
-    fn next_chunk(&mut self, skip: u64) -> Want {
+    fn next_chunk(&mut self, skip: u64) -> NextRead {
         *self = Self::ChunkHead;
-        Want::Bytes {
+        NextRead::Bytes {
             skip,
             take: CHUNK_HEAD,
         }
@@ -229,8 +229,8 @@ fn frame_size(head: &[u8], data: &[u8]) -> Option<Size> {
 }
 
 /// The last byte of a chunk, whose length must be at least 1.
-fn last_of(length: u64) -> Want {
-    Want::Bytes {
+fn last_of(length: u64) -> NextRead {
+    NextRead::Bytes {
         skip: length - 1,
         take: 1,
     }

@@ -365,7 +365,7 @@ fn every_truncated_image_is_measured_correctly_or_reported_as_truncated() {
         for length in 12..image.len() {
             match measure_in(5, &image[..length]) {
                 Ok(found) => assert_eq!(found, size),
-                Err(HeaderFault::Truncated | HeaderFault::CutOff) => {}
+                Err(HeaderFault::TruncatedHeader | HeaderFault::TruncatedImage) => {}
                 Err(fault) => panic!("{fault}"),
             }
         }
@@ -403,9 +403,9 @@ fn a_file_whose_first_image_has_no_end_is_reported_as_cut_off() {
             let found = measure(&whole[..whole.len() - missing]);
             let expected = match missing <= behind {
                 true => Ok((300, 200)),
-                false => Err(HeaderFault::CutOff),
+                false => Err(HeaderFault::TruncatedImage),
             };
-            let is_header = found == Err(HeaderFault::Truncated);
+            let is_header = found == Err(HeaderFault::TruncatedHeader);
             assert!(
                 found == expected || is_header && missing > behind,
                 "{name} without {missing}: {found:?}"
@@ -432,7 +432,10 @@ fn truncated_files_of_real_encoders_are_reported_as_cut_off() {
         for tenths in 2..10 {
             let part = &whole[..whole.len() * tenths / 10];
             let found = measure_in(64, part);
-            let is_refused = matches!(found, Err(HeaderFault::CutOff | HeaderFault::Truncated));
+            let is_refused = matches!(
+                found,
+                Err(HeaderFault::TruncatedImage | HeaderFault::TruncatedHeader)
+            );
             assert!(is_refused, "{format:?}, {tenths} tenths: {found:?}");
         }
     }

@@ -7,7 +7,7 @@ use crate::cli::output::note;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use tintype_api::{JobRecord, Listing};
+use tintype_api::{JobRecord, Page};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 
@@ -38,22 +38,21 @@ pub struct Erase {
 }
 
 pub async fn run(erase: Erase) -> anyhow::Result<()> {
-    let Erase {
+    let Some(id) = erase.id else {
+        return erase_matching(&erase).await;
+    };
+    let target = Target {
         id,
-        account,
-        common,
-        ..
-    } = erase;
-    if let Some(id) = id {
-        let target = Target {
-            id,
-            account,
-            common,
-        };
-        return delete(&target, "/content", &format!("erased the content of {id}")).await;
-    }
+        account: erase.account,
+        common: erase.common,
+    };
+    delete(&target, "/content", &format!("erased the content of {id}")).await
+}
+
+async fn erase_matching(erase: &Erase) -> anyhow::Result<()> {
+    let common = &erase.common;
     let operator = common.operator()?;
-    let account = operator.account_id(account.as_deref()).await?;
+    let account = operator.account_id(erase.account.as_deref()).await?;
     let text = |time: Option<Timestamp>| time.map(|it| it.to_string());
     let members = metadata_filters(&erase.metadata);
     let members = members.iter().map(|(name, value)| (&**name, value.clone()));
@@ -69,7 +68,7 @@ pub async fn run(erase: Erase) -> anyhow::Result<()> {
     let (count, live) = (ended.len(), live.len());
     if erase.dry_run {
         common.show_list(
-            Listing {
+            Page {
                 data: found,
                 next_cursor: None,
             },
@@ -112,7 +111,7 @@ async fn all_matching(
     let mut found = Vec::new();
     let mut page = PageOptions::default();
     loop {
-        let Listing { data, next_cursor } = operator.list("/jobs", filters, page).await?;
+        let Page { data, next_cursor } = operator.list("/jobs", filters, page).await?;
         found.extend(data);
         if next_cursor.is_none() {
             return Ok(found);

@@ -14,7 +14,7 @@ use crate::application::caller::payer::Payer;
 use crate::application::images::deletion;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
-use crate::compat::background;
+use crate::compat::background_jobs;
 use crate::compat::base64_body;
 use crate::compat::body::{self as compat_body, ImageHandling};
 use crate::compat::deadline;
@@ -177,7 +177,7 @@ async fn cancel(
     state: web::Data<CompatState>,
 ) -> CompatResult {
     let (account, id) = authenticate(&request, &path.1, &state).await?;
-    let job = background::cancel(&state, account, id).await?;
+    let job = background_jobs::cancel(&state, account, id).await?;
     respond(&request, &path.1, &state, job).await
 }
 
@@ -227,7 +227,7 @@ async fn respond(
     let job = job.ok_or_else(|| no_interaction(id))?;
     let view = View::of_record(state, Shape::of(request));
     let image = match job.result_image() {
-        Some(image) => Some(background::open(state, &job, image).await?),
+        Some(image) => Some(background_jobs::open(state, &job, image).await?),
         None => None,
     };
     let body = base64_body::sized_body(view.parts(&job, image).await, || {});

@@ -9,7 +9,7 @@ use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, parts, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
-use crate::compat::openai::background;
+use crate::compat::openai::image_background;
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
@@ -88,7 +88,7 @@ impl Lines {
         };
         let mut body = self.image_body(job, image, entry).await?;
         let has_alpha = stored.as_ref().map(|it| it.has_alpha);
-        if let Some(word) = background::of_image(image, job.options().background, has_alpha) {
+        if let Some(word) = image_background::of_image(image, job.options().background, has_alpha) {
             body["background"] = word.into();
         }
         let line = format!("{}\n", response(job, 200, body));

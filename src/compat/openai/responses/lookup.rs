@@ -1,7 +1,7 @@
 //! Responses that exist: jobs of the account, of any interface.
 
 use super::object::ResponseObject;
-use crate::compat::background;
+use crate::compat::background_jobs;
 use crate::compat::base64_body::{self, Part};
 use crate::compat::openai::object_calls::authenticate;
 use crate::compat::openai::object_ids::{no_such_response, parse_response_id};
@@ -39,7 +39,7 @@ pub async fn cancel(
 ) -> CompatResult {
     let caller = authenticate(&request, &state).await?;
     let job = match parse_response_id(&path) {
-        Some(id) => background::cancel(&state, caller.account(), id).await?,
+        Some(id) => background_jobs::cancel(&state, caller.account(), id).await?,
         None => None,
     };
     let job = job.ok_or_else(|| no_such_response(&path))?;
@@ -71,7 +71,10 @@ async fn respond(state: &CompatState, job: Job) -> Result<HttpResponse, Refusal>
 pub async fn parts(state: &CompatState, object: &ResponseObject) -> Result<Vec<Part>, Refusal> {
     let job = &object.job;
     Ok(match job.result_image() {
-        Some(image) => object.parts(Some((image, background::open(state, job, image).await?))),
+        Some(image) => object.parts(Some((
+            image,
+            background_jobs::open(state, job, image).await?,
+        ))),
         None => object.parts(None),
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
-use crate::compat::openai::background;
+use crate::compat::openai::image_background;
 use crate::compat::openai::object_ids::{image_call_id, response_id};
 use crate::compat::openai::options::Options;
 use crate::compat::openai::response::format_of;
@@ -159,7 +159,7 @@ impl ResponseObject {
             0 => "generate".into(),
             _ => "edit".into(),
         };
-        item["background"] = background::of_image(image, asked, Some(has_alpha)).into();
+        item["background"] = image_background::of_image(image, asked, Some(has_alpha)).into();
         item["output_format"] = format_of(image).into();
         item["quality"] = self.quality.into();
         item["size"] = usage::size(image).into();

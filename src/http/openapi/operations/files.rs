@@ -1,6 +1,6 @@
 //! Describes the signed URLs of images.
 
-use crate::application::images::views::{ViewFormat, WIDTHS};
+use crate::application::images::thumbnails::{ThumbnailFormat, WIDTHS};
 use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
@@ -33,11 +33,11 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     };
     operation
         .text("Use `result.image_url` unchanged: the query contains the signature. A changed, foreign or expired URL returns `403`; the next lookup of the job returns a new one.\n\n\
-             Add `&width=` or `&format=` for a scaled-down view of the image, which is created at the first call and stored.")
+             Add `&width=` or `&format=` for a thumbnail of the image, which is created at the first call and stored.")
         .query("expires", "When the URL expires, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
         .query("signature", "The service's signature of the URL.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))
-        .query("width", "A view of at most this width, in pixels. A narrower image keeps its size. Default with `format`: 1024.", json!({"type": "integer", "enum": WIDTHS}))
-        .query("format", "The format of the view. `webp` is lossless. Default with `width`: `jpeg`.", json!({"type": "string", "enum": ViewFormat::ALL.map(ViewFormat::as_str)}))
+        .query("width", "A thumbnail of at most this width, in pixels. A narrower image keeps its size. Default with `format`: 1024.", json!({"type": "integer", "enum": WIDTHS}))
+        .query("format", "The format of the thumbnail. `webp` is lossless. Default with `width`: `jpeg`.", json!({"type": "string", "enum": ThumbnailFormat::ALL.map(ThumbnailFormat::as_str)}))
         .header("Range", "One range of bytes. Several ranges, or an invalid one, return the whole file.", json!({"type": "string", "examples": ["bytes=0-1023"]}))
         .header("If-None-Match", "The `ETag` of a copy that you have.", json!({"type": "string"}))
         .header("If-Range", "The `ETag` of a copy that `Range` continues.", json!({"type": "string"}))

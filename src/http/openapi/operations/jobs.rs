@@ -84,7 +84,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}/image`
 pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeImage", "Jobs", "Delete the image of a job")
-        .text("Deletes the image and its scaled-down views at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` returns `410`. A repeated call returns the same. A job without an image: `409`.")
+        .text("Deletes the image and its thumbnails at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` returns `410`. A repeated call returns the same. A job without an image: `409`.")
         .response(ResponseDoc::new(204, "The image is deleted."))
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }

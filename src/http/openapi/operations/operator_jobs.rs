@@ -73,7 +73,7 @@ pub fn delete_image(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}/content`
 pub fn erase(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("eraseJob", "Jobs", "Erase the content of a job")
-        .text("Deletes the personal data of a job that has ended: prompt, metadata, `callback_url`, `custom_id`, input URLs, the text of the error, the image with its scaled-down views, \
+        .text("Deletes the personal data of a job that has ended: prompt, metadata, `callback_url`, `custom_id`, input URLs, the text of the error, the image with its thumbnails, \
             the words in the search index, and what the attempts of its delivery have sent and received. The job stays, with its status, price, model, key and times, and so does its charge; `prompt` is then `null`. \
             A pending delivery is still sent, with `metadata` `null`. A repeated call returns the same. A job that has not ended: `409`.")
         .query("account_id", ACCOUNT, uuid())

@@ -1,7 +1,7 @@
 //! Images uploaded in chunks.
 
 use super::{sample_images, support::*};
-use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{BodyUpload, StoredUpload, UploadFault};
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ async fn hand_over(
     bytes: &[u8],
     piece: usize,
 ) -> Result<StoredUpload, UploadFault> {
-    let mut handed = StagedUpload::begin(Arc::clone(store), Path::from("inputs/job/0"), &limits());
+    let mut handed = BodyUpload::begin(Arc::clone(store), Path::from("inputs/job/0"), &limits());
     for piece in bytes.chunks(piece) {
         handed = handed.push(Bytes::copy_from_slice(piece)).await?;
     }
@@ -62,7 +62,7 @@ async fn a_dropped_upload_is_removed_from_the_store() {
     let held = hand_over(&store, &sample_images::png(30, 20), 100).await;
     drop(held.expect("taken"));
     until_empty(&store).await;
-    let handed = StagedUpload::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
+    let handed = BodyUpload::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
     let bytes = Bytes::from(vec![0; 1]);
     drop(handed.push(bytes).await.expect("more is awaited"));
     until_empty(&store).await;

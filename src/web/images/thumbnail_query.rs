@@ -1,8 +1,8 @@
-//! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
+//! `?width=` and `?format=` of an image: requests a thumbnail instead of the original.
 
 use super::entity_tag;
 use super::image_headers;
-use crate::application::images::views::{View, ViewFormat, WIDTHS};
+use crate::application::images::thumbnails::{Thumbnail, ThumbnailFormat, WIDTHS};
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -11,16 +11,16 @@ const WIDTH: &str = "width";
 const FORMAT: &str = "format";
 const DEFAULT_WIDTH: u32 = 1024;
 
-pub struct ViewQuery {
+pub struct ThumbnailQuery {
     /// `None`: the original image.
-    pub view: Option<Result<View, Problem>>,
-    /// The query without the parameters of the view, otherwise unchanged.
+    pub thumbnail: Option<Result<Thumbnail, Problem>>,
+    /// The query without the parameters of the thumbnail, otherwise unchanged.
     pub rest: String,
 }
 
-pub fn parse(query: &str) -> ViewQuery {
+pub fn parse(query: &str) -> ThumbnailQuery {
     let (mut width, mut format, mut rest) = (None, None, Vec::new());
-    let (mut faults, mut has_view) = (Vec::new(), false);
+    let (mut faults, mut has_thumbnail) = (Vec::new(), false);
     for piece in query.split('&') {
         let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
         let before = match name {
@@ -31,21 +31,21 @@ pub fn parse(query: &str) -> ViewQuery {
                 continue;
             }
         };
-        has_view = true;
+        has_thumbnail = true;
         if before.is_some() && faults.is_empty() {
             faults.push(FieldFault::new(name, "is given twice; send it once"));
         }
     }
     let read = || match (read_width(width), read_format(format)) {
-        (Ok(width), Ok(format)) if faults.is_empty() => Ok(View { width, format }),
+        (Ok(width), Ok(format)) if faults.is_empty() => Ok(Thumbnail { width, format }),
         (width, format) => {
             let faults = faults.into_iter().chain(width.err()).chain(format.err());
             Err(Problem::validation(faults.collect()))
         }
     };
-    ViewQuery {
+    ThumbnailQuery {
         rest: rest.join("&"),
-        view: has_view.then(read),
+        thumbnail: has_thumbnail.then(read),
     }
 }
 
@@ -60,28 +60,30 @@ fn read_width(value: Option<&str>) -> Result<u32, FieldFault> {
     })
 }
 
-fn read_format(value: Option<&str>) -> Result<ViewFormat, FieldFault> {
+fn read_format(value: Option<&str>) -> Result<ThumbnailFormat, FieldFault> {
     let Some(value) = value else {
-        return Ok(ViewFormat::Jpeg);
+        return Ok(ThumbnailFormat::Jpeg);
     };
-    let known = ViewFormat::ALL.into_iter().find(|it| it.as_str() == value);
+    let known = ThumbnailFormat::ALL
+        .into_iter()
+        .find(|it| it.as_str() == value);
     known.ok_or_else(|| {
-        let words = ViewFormat::ALL.map(ViewFormat::as_str).join(", ");
+        let words = ThumbnailFormat::ALL.map(ThumbnailFormat::as_str).join(", ");
         FieldFault::new(FORMAT, format!("must be one of {words}"))
     })
 }
 
-/// Responds with a view that could not be stored. `cache` is the value of `Cache-Control`.
+/// Responds with a thumbnail that could not be stored. `cache` is the value of `Cache-Control`.
 pub fn respond_unstored(
     request: &HttpRequest,
     bytes: Bytes,
     image: &str,
-    view: View,
+    thumbnail: Thumbnail,
     cache: &str,
 ) -> HttpResponse {
     let tag = entity_tag::of([&*bytes]);
     entity_tag::respond(request, tag, cache, |response| {
-        image_headers::insert(response, &view.key(image));
+        image_headers::insert(response, &thumbnail.key(image));
         response.body(bytes)
     })
 }
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     fn faults(query: &str) -> Vec<String> {
-        let problem = parse(query).view.unwrap().unwrap_err();
+        let problem = parse(query).thumbnail.unwrap().unwrap_err();
         problem.errors.into_iter().map(|it| it.field).collect()
     }
 
@@ -99,17 +101,17 @@ mod tests {
     fn the_parameters_of_a_view_are_split_off() {
         let found = parse("expires=1&width=512&signature=a&format=webp");
         assert_eq!(found.rest, "expires=1&signature=a");
-        let view = found.view.unwrap().ok();
-        let wanted = View {
+        let thumbnail = found.thumbnail.unwrap().ok();
+        let wanted = Thumbnail {
             width: 512,
-            format: ViewFormat::Webp,
+            format: ThumbnailFormat::Webp,
         };
-        assert_eq!(view, Some(wanted));
+        assert_eq!(thumbnail, Some(wanted));
         let found = parse("expires=1&signature=a");
         assert_eq!(found.rest, "expires=1&signature=a");
-        assert!(found.view.is_none());
-        let view = parse("format=jpeg").view.unwrap().ok().unwrap();
-        assert_eq!(view.width, DEFAULT_WIDTH);
+        assert!(found.thumbnail.is_none());
+        let thumbnail = parse("format=jpeg").thumbnail.unwrap().ok().unwrap();
+        assert_eq!(thumbnail.width, DEFAULT_WIDTH);
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! Streams one image to the object store: detects its format from the first bytes, and parses its header on the way.
 
-use super::{
-    InputImage, SharedStore, UploadFault,
-    memory_budget::Reservation,
-    upload::{Alive, StoredObject, Upload},
-};
+use super::object_upload::{Alive, ObjectUpload, StoredObject};
+use crate::inputs::{InputImage, Reservation, SharedStore, UploadFault};
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
 use std::fmt::Display;
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 
 /// A running upload. Dropping it deletes its data from the store.
-pub(super) struct ImageUpload {
+pub struct ImageUpload {
     store: SharedStore,
     stem: Path,
     alive: Alive,
@@ -28,11 +25,11 @@ struct Storing {
     kind: ImageKind,
     key: String,
     header: HeaderReader,
-    upload: Upload,
+    upload: ObjectUpload,
 }
 
 /// An image that is complete in the store. Dropping it deletes the image; [`StoredImage::keep`] keeps it.
-pub(super) struct StoredImage {
+pub struct StoredImage {
     pub image: InputImage,
     pub kind: ImageKind,
     pub has_alpha: bool,
@@ -114,7 +111,7 @@ impl ImageUpload {
             kind,
             key,
             header: HeaderReader::new(kind),
-            upload: Upload::begin(self.store.clone(), path, self.alive.clone()),
+            upload: ObjectUpload::begin(self.store.clone(), path, self.alive.clone()),
         };
         storing.write(first, self.memory.take()).await
     }

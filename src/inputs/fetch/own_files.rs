@@ -1,22 +1,22 @@
 //! Download URLs of this service as input images. The object store has their files, so no connection is needed, and no address is checked.
 
-use super::fault::Failure;
+use crate::inputs::fault::Failure;
 use crate::objects::{ObjectError, ObjectStorage, UrlFault, job_of_result};
 use object_store::{Error as ObjectStoreError, GetResult};
+use tintype_actors::clock::Clock;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Store;
 use url::Url;
 
 const DELETED: &str = "could not be read: 410 Gone, the image was deleted";
 
 /// The files behind the download URLs, for one call.
-pub(super) struct OwnFiles<'a> {
+pub struct OwnFiles<'a> {
     pub objects: &'a ObjectStorage,
     pub records: &'a Store,
     /// The account of the call.
     pub account: AccountId,
-    pub now: Timestamp,
+    pub clock: &'a Clock,
 }
 
 impl OwnFiles<'_> {
@@ -25,7 +25,9 @@ impl OwnFiles<'_> {
     /// # Errors
     /// Why the URL is not valid, as the fault of an entry.
     pub fn key(&self, url: &Url) -> Option<Result<String, String>> {
-        let grant = self.objects.read_own_url(url, self.now.to_datetime())?;
+        let grant = self
+            .objects
+            .read_own_url(url, (self.clock)().to_datetime())?;
         let describe = |fault: UrlFault| format!("is not a valid download URL: {fault}");
         Some(grant.map(|it| it.key).map_err(describe))
     }

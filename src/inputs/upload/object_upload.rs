@@ -4,7 +4,7 @@
 //! handle; when the handle is dropped, for any reason, the task deletes its data from the store. So a disconnected client, a
 //! deadline, a fault in another image and a panic all end the same way.
 
-use super::memory_budget::{PART_BYTES, Reservation};
+use crate::inputs::memory_budget::{PART_BYTES, Reservation};
 use crate::objects::FAULT_TARGET;
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, path::Path};
@@ -25,20 +25,20 @@ enum Command {
 }
 
 /// A running upload. Dropping it deletes the object.
-pub(super) struct Upload {
+pub struct ObjectUpload {
     commands: mpsc::Sender<Command>,
     task: JoinHandle<object_store::Result<()>>,
 }
 
 /// A complete object. Dropping it deletes the object; [`StoredObject::keep`] keeps it.
-pub(super) struct StoredObject {
+pub struct StoredObject {
     commands: mpsc::Sender<Command>,
 }
 
 /// The channel closes when the last upload of an ingestion has ended, including its cleanup.
-pub(super) type Alive = mpsc::Sender<()>;
+pub type Alive = mpsc::Sender<()>;
 
-impl Upload {
+impl ObjectUpload {
     /// Starts an upload. Nothing reaches the store before a whole part, or the end, has arrived.
     pub fn begin(store: Arc<dyn ObjectStore>, path: Path, alive: Alive) -> Self {
         // One command queued and one being executed: a slow store applies backpressure to the fetch.
@@ -224,7 +224,7 @@ impl Object {
 }
 
 /// Deletes an object if it exists.
-pub(super) async fn remove(store: &dyn ObjectStore, path: &Path) {
+pub async fn remove(store: &dyn ObjectStore, path: &Path) {
     match store.delete(path).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
         Err(error) => {

@@ -1,32 +1,18 @@
-//! The objects of jobs: validates each result and stores it durably, reads prompts, and deletes inputs.
+//! Stores the image of a run durably: validates it, converts it if its job needs another format, and retries a failed write.
 
-mod check;
-
-use crate::image_decoding::RESULT_DECODING;
-use crate::inputs::JobInputs;
+use super::result_validation::{self, CheckedImage, probe};
+use crate::decode_permits::RESULT_DECODING;
 use crate::objects::{ObjectStorage, result_key};
-use crate::request_text;
 use bytes::Bytes;
-use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
-use image::{ImageFormat, ImageReader};
-use std::io::Cursor;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
+use tintype_actors::ports::{GenerateError, GeneratedImage};
 use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
+use tintype_storage::domain::job::{Job, JobState, ResultImage};
 use tokio::time::sleep;
 
 /// With the backoff, the tries take 8 to 16 s.
 const PUT_TRIES: u32 = 6;
-
-#[derive(Clone)]
-pub struct ResultStore {
-    objects: ObjectStorage,
-    writers: Writers,
-    inputs: JobInputs,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
@@ -46,49 +32,6 @@ impl Writers {
     }
 }
 
-impl ResultStore {
-    pub fn new(objects: ObjectStorage, writers: Writers, inputs: JobInputs) -> Self {
-        Self {
-            objects,
-            writers,
-            inputs,
-        }
-    }
-}
-
-struct CheckedImage {
-    bytes: Vec<u8>,
-    probed: ImageProperties,
-}
-
-struct ImageProperties {
-    kind: ImageKind,
-    format: ImageFormat,
-    width: u32,
-    height: u32,
-}
-
-fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
-    let broken =
-        || GenerateError::Broken("the image generator did not return a valid image".into());
-    let kind = ImageKind::from_bytes(bytes).ok_or_else(broken)?;
-    // The server cannot validate a format that it cannot decode.
-    let format = kind.decodable().ok_or_else(|| {
-        GenerateError::Broken(format!(
-            "the image generator returned an image in {}, which is not accepted",
-            kind.name()
-        ))
-    })?;
-    let reader = ImageReader::with_format(Cursor::new(bytes), format);
-    let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
-    Ok(ImageProperties {
-        kind,
-        format,
-        width,
-        height,
-    })
-}
-
 /// Decodes on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
 async fn decoding(
     job: &Job,
@@ -105,7 +48,7 @@ async fn decoding(
         })
 }
 
-async fn store_image(
+pub async fn store_image(
     objects: ObjectStorage,
     writers: Writers,
     job: Job,
@@ -115,8 +58,9 @@ async fn store_image(
         true => finish_own(&job, image.bytes).await?,
         false => {
             let (ratio, options) = (job.ratio, job.options());
-            let validate =
-                move |permit: &DecodePermit| check::validate(permit, image.bytes, ratio, options);
+            let validate = move |permit: &DecodePermit| {
+                result_validation::validate(permit, image.bytes, ratio, options)
+            };
             decoding(&job, validate).await?
         }
     };
@@ -137,8 +81,11 @@ async fn store_image(
 async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
     let probed = probe(&bytes)?;
     match job.options().output {
-        Some(output) if !check::has_format(output, probed.format) => {
-            decoding(job, move |permit| check::convert(permit, bytes, output)).await
+        Some(output) if !result_validation::has_format(output, probed.format) => {
+            decoding(job, move |permit| {
+                result_validation::convert(permit, bytes, output)
+            })
+            .await
         }
         _ => Ok(CheckedImage { bytes, probed }),
     }
@@ -168,27 +115,6 @@ async fn put(
             ));
         }
         sleep(backoff::delay(tries, None, rand::random())).await;
-    }
-}
-
-impl JobObjects for ResultStore {
-    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
-        store_image(self.objects.clone(), self.writers, job.clone(), image).boxed_local()
-    }
-
-    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
-        let objects = self.objects.clone();
-        async move {
-            request_text::load(&objects, &key).await.map_err(|error| {
-                tracing::error!(%key, %error, "could not read the prompt of a job");
-                GenerateError::Storage("the stored request could not be read; try again".into())
-            })
-        }
-        .boxed_local()
-    }
-
-    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
-        self.inputs.delete(job)
     }
 }
 

@@ -1,7 +1,4 @@
-//! Jobs that run in the background: their callers look them up.
-//!
-//! A request with the origin [`Background`](tintype_storage::domain::job::Origin::Background) is submitted with
-//! [`Call::submit`](super::submission::Call::submit). A disconnect does not cancel its job.
+//! Cancels jobs that run in the background, and opens their images: their callers look them up.
 
 use super::base64_body::StoredImage;
 use super::refusal::{Kind, Refusal};

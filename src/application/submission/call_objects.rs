@@ -13,7 +13,7 @@ use tintype_storage::domain::job::{InputImage, PromptRef, PromptText};
 
 /// The stored objects of a call. [`Self::settle`] keeps or deletes them.
 #[derive(Default)]
-pub struct Objects {
+pub struct CallObjects {
     inputs: Vec<IngestedInput>,
     texts: Vec<String>,
 }
@@ -33,7 +33,7 @@ impl IngestedInput {
     }
 }
 
-impl Objects {
+impl CallObjects {
     /// Fetches and stores the input images, of which the last may be a mask. On an error, or if the future is dropped, no object stays in
     /// the store.
     ///

@@ -1,9 +1,11 @@
 //! Deletes the input images of ended jobs, as soon as no backup may need them.
 
-use super::kept_inputs::KeptInputs;
+mod kept_inputs;
+
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
+use kept_inputs::KeptInputs;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,12 +13,12 @@ use tintype_storage::domain::job::Job;
 
 /// Clones share the kept inputs.
 #[derive(Clone)]
-pub struct JobInputs {
+pub struct InputDeletion {
     objects: ObjectStorage,
     kept: Arc<KeptInputs>,
 }
 
-impl JobInputs {
+impl InputDeletion {
     /// For a single process.
     pub fn of_process(objects: ObjectStorage) -> Self {
         Self {
@@ -81,11 +83,11 @@ mod tests {
         let objects = ObjectStorage::open_directory(directory.path()).unwrap();
         let (key, now) = ("inputs/a/0.png".to_owned(), Instant::now());
         let orphans = || HashSet::from([key.clone()]);
-        let alone = JobInputs::of_process(objects.clone());
+        let alone = InputDeletion::of_process(objects.clone());
         assert_eq!(alone.defer_orphans(orphans(), now), [key.as_str()]);
 
         objects.put(&key, Bytes::new(), "image/png").await.unwrap();
-        let node = JobInputs::of_node(objects.clone());
+        let node = InputDeletion::of_node(objects.clone());
         let minutes = |count: u64| now + Duration::from_secs(60 * count);
         for later in [0, 30, 59] {
             let due = node.defer_orphans(orphans(), minutes(later));

@@ -1,4 +1,4 @@
-//! The background that a caller asks for.
+//! The background of the image that a caller asks for.
 
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_storage::domain::image_options::Background;

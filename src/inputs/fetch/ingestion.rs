@@ -1,18 +1,17 @@
 //! State that the fetches of one ingestion share: limits, byte counts, and the stage of each entry.
 
-use super::{
-    InputLimits, OwnFiles, SharedStore,
-    fault::{Failure, IngestError, StoreFault},
-    memory_budget::MemoryUnavailable,
-    upload::Alive,
-};
+use super::own_files::OwnFiles;
+use crate::inputs::fault::{Failure, IngestError, StoreFault};
+use crate::inputs::limits::InputLimits;
+use crate::inputs::upload::Alive;
+use crate::inputs::{MemoryUnavailable, SharedStore};
 use object_store::path::Path;
 use std::{cell::Cell, collections::BTreeMap, future::Future};
 use tintype_egress::Client;
 
 /// The operation that an entry waits for. It decides who is blamed for a missed deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Stage {
+pub enum Stage {
     #[default]
     Fetching,
     /// For a fetch permit, or for memory that other calls hold.
@@ -22,7 +21,7 @@ pub(super) enum Stage {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Progress {
+pub struct Progress {
     /// Bytes received.
     arrived: Cell<u64>,
     /// The larger of the declared and the received bytes.
@@ -31,7 +30,7 @@ pub(super) struct Progress {
 }
 
 /// All fetches of an ingestion run on one thread.
-pub(super) struct Ingestion<'a> {
+pub struct Ingestion<'a> {
     pub egress: &'a Client,
     pub own_files: Option<OwnFiles<'a>>,
     pub store: SharedStore,

@@ -1,10 +1,10 @@
-//! Scaled-down views of images: created at the first request and stored beside the image.
+//! Thumbnails of images: created at the first request and stored beside the image.
 
 use crate::application::core::commit::detached;
 use crate::application::error::{self, Error, image_fault};
 use crate::application::services::JobService;
-use crate::image_decoding::VIEW_DECODING;
-use crate::objects::{FAULT_TARGET, ObjectError, media_type, view_key};
+use crate::decode_permits::THUMBNAIL_DECODING;
+use crate::objects::{FAULT_TARGET, ObjectError, media_type, thumbnail_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tintype_imaging::{DecodePermit, encoding};
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::timeout;
 
-/// Widths of views, in pixels. A fixed set, so that an image has a bounded number of views.
+/// Widths of thumbnails, in pixels. A fixed set, so that an image has a bounded number of thumbnails.
 pub const WIDTHS: [u32; 4] = [256, 512, 1024, 2048];
 const QUALITY: u8 = 82;
 /// Images in memory at the same time.
@@ -27,14 +27,14 @@ static PERMITS: LazyLock<FairSemaphore<AccountId>> =
     LazyLock::new(|| FairSemaphore::new(MAX_CONCURRENT, MAX_CONCURRENT));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ViewFormat {
+pub enum ThumbnailFormat {
     /// Transparent pixels show their colour.
     Jpeg,
     /// Lossless.
     Webp,
 }
 
-impl ViewFormat {
+impl ThumbnailFormat {
     pub const ALL: [Self; 2] = [Self::Jpeg, Self::Webp];
 
     pub fn as_str(self) -> &'static str {
@@ -53,25 +53,25 @@ impl ViewFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct Thumbnail {
     /// One of [`WIDTHS`]. A narrower image keeps its size.
     pub width: u32,
-    pub format: ViewFormat,
+    pub format: ThumbnailFormat,
 }
 
-impl View {
-    /// Object key of the view.
+impl Thumbnail {
+    /// Object key of the thumbnail.
     pub fn key(self, image: &str) -> String {
-        view_key(image, self.width, self.format.extension())
+        thumbnail_key(image, self.width, self.format.extension())
     }
 }
 
-/// Object keys of all views that an image may have.
+/// Object keys of all thumbnails that an image may have.
 pub fn keys(image: &str) -> impl Iterator<Item = String> {
-    let views = WIDTHS
+    let thumbnails = WIDTHS
         .into_iter()
-        .flat_map(|width| ViewFormat::ALL.map(|format| View { width, format }));
-    views.map(move |view| view.key(image))
+        .flat_map(|width| ThumbnailFormat::ALL.map(|format| Thumbnail { width, format }));
+    thumbnails.map(move |thumbnail| thumbnail.key(image))
 }
 
 /// Checks that the image itself exists.
@@ -86,31 +86,35 @@ pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
         .map_err(image_fault)
 }
 
-/// Finds the stored view of an image, and returns its key.
+/// Finds the stored thumbnail of an image, and returns its key.
 ///
 /// # Errors
 /// `Gone` if the image itself no longer exists; `StorageUnavailable`
-pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<String>, Error> {
-    let key = view.key(image);
+pub async fn find(
+    jobs: &JobService,
+    image: &str,
+    thumbnail: Thumbnail,
+) -> Result<Option<String>, Error> {
+    let key = thumbnail.key(image);
     let (original, stored) = tokio::join!(jobs.objects.head(image), jobs.objects.head(&key));
-    // A view must not outlive its image.
+    // A thumbnail must not outlive its image.
     let original = original.map_err(image_fault)?;
     match stored {
-        // A job that ran again after a restore has replaced its image: an older view shows another one.
+        // A job that ran again after a restore has replaced its image: an older thumbnail shows another one.
         Ok(stored) if stored.last_modified >= original.last_modified => Ok(Some(key)),
         Ok(_) | Err(ObjectError::NotFound { .. }) => Ok(None),
         Err(error) => Err(image_fault(error)),
     }
 }
 
-pub enum CreatedView {
-    /// The key of the view in the object store.
+pub enum CreatedThumbnail {
+    /// The key of the thumbnail in the object store.
     Stored(String),
-    /// The object store did not take the view.
+    /// The object store did not take the thumbnail.
     Unstored(Bytes),
 }
 
-/// Creates and stores the view of an image, even if the caller disconnects: the work is done once, and always under a permit.
+/// Creates and stores the thumbnail of an image, even if the caller disconnects: the work is done once, and always under a permit.
 ///
 /// # Errors
 /// `Gone`; `StorageUnavailable`; `Overloaded` without a permit in time; `NotFound` for an image that cannot be decoded
@@ -118,19 +122,19 @@ pub async fn create(
     jobs: &Arc<JobService>,
     account: AccountId,
     image: &str,
-    view: View,
-) -> Result<CreatedView, Error> {
+    thumbnail: Thumbnail,
+) -> Result<CreatedThumbnail, Error> {
     let permit = acquire_permit(account).await?;
-    let (jobs, image, key) = (Arc::clone(jobs), image.to_owned(), view.key(image));
+    let (jobs, image, key) = (Arc::clone(jobs), image.to_owned(), thumbnail.key(image));
     detached(async move {
         let _permit = permit;
         // Another call may have created it meanwhile.
-        if let Some(key) = find(&jobs, &image, view).await? {
-            return Ok(CreatedView::Stored(key));
+        if let Some(key) = find(&jobs, &image, thumbnail).await? {
+            return Ok(CreatedThumbnail::Stored(key));
         }
         let whole = jobs.objects.get(&image).await.map_err(image_fault)?;
-        let encoded = VIEW_DECODING
-            .run(account, move |permit| shrink(permit, &whole, view))
+        let encoded = THUMBNAIL_DECODING
+            .run(account, move |permit| shrink(permit, &whole, thumbnail))
             .await;
         let unreadable =
             || Error::not_found("the service cannot decode this image, so it has no smaller view");
@@ -145,10 +149,10 @@ pub async fn create(
             return Err(gone);
         }
         Ok(match stored {
-            Ok(()) => CreatedView::Stored(key),
+            Ok(()) => CreatedThumbnail::Stored(key),
             Err(error) => {
-                tracing::warn!(target: FAULT_TARGET, %key, %error, "could not store a scaled-down view");
-                CreatedView::Unstored(bytes)
+                tracing::warn!(target: FAULT_TARGET, %key, %error, "could not store a thumbnail");
+                CreatedThumbnail::Unstored(bytes)
             }
         })
     })
@@ -160,15 +164,16 @@ async fn acquire_permit(account: AccountId) -> Result<Permit<AccountId>, Error> 
     permit.map_err(|_| error::overloaded())
 }
 
-fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
+fn shrink(permit: &DecodePermit, bytes: &[u8], thumbnail: Thumbnail) -> Option<Vec<u8>> {
     let opened = open_any(permit, bytes).ok()?;
     let (width, height) = opened.dimensions();
     // `decode` takes the longer side, which is the height of a tall image.
-    let longest = u64::from(view.width) * u64::from(height.max(width)) / u64::from(width.max(1));
+    let longest =
+        u64::from(thumbnail.width) * u64::from(height.max(width)) / u64::from(width.max(1));
     let small = opened.decode(u32::try_from(longest).ok()?).ok()?;
-    let written = match view.format {
-        ViewFormat::Jpeg => encoding::jpeg(&small, small.whole(), QUALITY, None),
-        ViewFormat::Webp => encoding::webp(&small, small.whole(), None),
+    let written = match thumbnail.format {
+        ThumbnailFormat::Jpeg => encoding::jpeg(&small, small.whole(), QUALITY, None),
+        ThumbnailFormat::Webp => encoding::webp(&small, small.whole(), None),
     };
     written.ok()
 }

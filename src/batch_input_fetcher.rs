@@ -12,20 +12,20 @@ use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::job::Job;
 
 #[derive(Clone)]
-pub struct BatchInputs {
+pub struct BatchInputFetcher {
     pub inputs: Arc<InputImages>,
     /// The object store of URLs that do not fit a record.
     pub objects: ObjectStorage,
     pub catalog: Catalog,
 }
 
-impl InputFetcher for BatchInputs {
+impl InputFetcher for BatchInputFetcher {
     fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         fetch(self.clone(), job.clone()).boxed_local()
     }
 }
 
-async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, GenerateError> {
+async fn fetch(fetcher: BatchInputFetcher, job: Job) -> Result<FetchedInputs, GenerateError> {
     let urls = match job.input_urls() {
         None => Vec::new(),
         Some(InputUrls::Inline(urls)) => urls.clone(),
@@ -61,7 +61,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     })
 }
 
-impl BatchInputs {
+impl BatchInputFetcher {
     /// The aspect ratio to generate: for `auto`, the offered one nearest to the first image.
     fn ratio(&self, job: &Job, first: Option<(u32, u32)>) -> AspectRatio {
         let nearest = first.and_then(|size| self.catalog.tier(job.tier).nearest_ratio(size));

@@ -13,7 +13,7 @@ pub static INPUT_DECODING: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
 /// For thumbnails.
-pub static VIEW_DECODING: LazyLock<DecodePermits<AccountId>> =
+pub static THUMBNAIL_DECODING: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
 /// For images from backends.

@@ -1,4 +1,4 @@
-//! `background` of requests and responses.
+//! `background` of requests and responses: whether an image is transparent.
 
 use crate::application::settings::Settings;
 use crate::backends::kinds;

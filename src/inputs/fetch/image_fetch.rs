@@ -1,12 +1,10 @@
 //! Fetches one input image: follows redirects, checks the response, and streams the body to the object store. An image that the
 //! service itself stores is read from there.
 
-use super::{
-    fault::Failure,
-    image_upload::{ImageUpload, StoredImage},
-    mask,
-    progress::{Ingestion, Stage},
-};
+use super::ingestion::{Ingestion, Stage};
+use crate::inputs::fault::Failure;
+use crate::inputs::mask;
+use crate::inputs::upload::{ImageUpload, StoredImage};
 use bytes::Bytes;
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use tintype_egress::{
@@ -20,7 +18,7 @@ use url::Url;
 const MAX_REDIRECTS: usize = 5;
 
 /// Where an image is.
-pub(super) enum Target {
+pub enum Target {
     Url(Url),
     /// In the object store, with this key.
     Own(String),
@@ -44,7 +42,7 @@ impl Source {
     }
 }
 
-pub(super) async fn fetch(
+pub async fn fetch_image(
     ingestion: &Ingestion<'_>,
     index: usize,
     target: Target,

@@ -1,13 +1,15 @@
 //! Validates images from backends: format, integrity, and the aspect ratio of the job. Converts images to the file format that the
 //! caller asks for.
 
-use super::{CheckedImage, ImageProperties, probe};
-use image::ImageFormat;
 use image::metadata::Orientation;
+use image::{ImageFormat, ImageReader};
+use std::io::Cursor;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::encoding::{self, PngEffort};
-use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_segments, metadata, open};
+use tintype_imaging::{
+    DecodePermit, ImageKind, MAX_SIDE, Pixels, Rect, jpeg_segments, metadata, open,
+};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::output_format::OutputFormat;
@@ -17,6 +19,41 @@ const MIN_SIDE: u32 = 16;
 /// Accepted deviation of the aspect ratio, because models round their sides: one model's published size for 3:4 is off by 2.7 %.
 const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
+
+pub struct CheckedImage {
+    pub bytes: Vec<u8>,
+    pub probed: ImageProperties,
+}
+
+pub struct ImageProperties {
+    pub kind: ImageKind,
+    pub format: ImageFormat,
+    pub width: u32,
+    pub height: u32,
+}
+
+/// # Errors
+/// [`GenerateError::Broken`]
+pub fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
+    let broken =
+        || GenerateError::Broken("the image generator did not return a valid image".into());
+    let kind = ImageKind::from_bytes(bytes).ok_or_else(broken)?;
+    // The server cannot validate a format that it cannot decode.
+    let format = kind.decodable().ok_or_else(|| {
+        GenerateError::Broken(format!(
+            "the image generator returned an image in {}, which is not accepted",
+            kind.name()
+        ))
+    })?;
+    let reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
+    Ok(ImageProperties {
+        kind,
+        format,
+        width,
+        height,
+    })
+}
 
 /// Validates an image and returns its final form.
 ///
@@ -158,7 +195,6 @@ mod tests {
     use super::*;
     use crc32fast::hash as crc;
     use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage};
-    use std::io::Cursor;
     use tintype_imaging::DecodePermits;
     use tintype_procedural::DrawRequest;
 

@@ -1,10 +1,9 @@
 //! Streams an image from the body of a request to the object store.
 
-use super::{
-    InputImage, InputLimits, SharedStore, UploadFault,
-    image_upload::{ImageUpload, StoredImage},
-    memory_budget::AccountMemory,
-};
+use super::image_upload::{ImageUpload, StoredImage};
+use crate::inputs::limits::InputLimits;
+use crate::inputs::memory_budget::AccountMemory;
+use crate::inputs::{InputImage, SharedStore, UploadFault};
 use bytes::Bytes;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
@@ -15,7 +14,7 @@ use tokio::sync::mpsc;
 const SMALL: u64 = 1 << 20;
 
 /// A running upload. Dropping it deletes its data from the store.
-pub struct StagedUpload {
+pub struct BodyUpload {
     image: ImageUpload,
     digest: Sha256,
     max_pixels: u64,
@@ -28,10 +27,10 @@ pub struct StoredUpload {
     sha256: [u8; 32],
 }
 
-impl StagedUpload {
+impl BodyUpload {
     /// Begins an upload. The key is `stem` plus an extension; `stem` must belong to this upload alone. The limits of one image apply.
     /// Needs a Tokio runtime.
-    pub(super) fn begin(store: SharedStore, stem: Path, limits: &InputLimits) -> Self {
+    pub(in crate::inputs) fn begin(store: SharedStore, stem: Path, limits: &InputLimits) -> Self {
         // No caller waits for the cleanup of a single image, so the receiver is dropped.
         let (alive, _) = mpsc::channel(1);
         Self {
@@ -60,7 +59,7 @@ impl StagedUpload {
     /// Completes the upload.
     ///
     /// # Errors
-    /// As [`StagedUpload::push`]; also when the image ends within its header.
+    /// As [`BodyUpload::push`]; also when the image ends within its header.
     pub async fn finish(self) -> Result<StoredUpload, UploadFault> {
         Ok(StoredUpload {
             stored: self.image.finish(self.max_pixels).await?,
