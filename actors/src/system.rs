@@ -319,7 +319,7 @@ impl System {
     }
 }
 
-/// The context of all actors. Several nodes share the store.
+/// The context of all actors.
 fn process_context(
     options: ProcessOptions,
     store: Store,
@@ -336,10 +336,7 @@ fn process_context(
     let store = fail_stop.watch(store);
     Ok(Arc::new(ProcessContext {
         durable_pause: Arc::new(RwLock::new(store.pause().wait()?)),
-        store: match &node {
-            None => store,
-            Some(_) => store.shared(),
-        },
+        store,
         ids: Arc::new(IdSource::new(clock())),
         operator,
         stats: Arc::new(Stats::new(backends, clock())),

@@ -1,7 +1,7 @@
 //! The delivery actor: begins the due attempts, with one timer for the whole schedule.
 //!
-//! The due index in the store is authoritative. A single node's actor has a full copy of it in memory, and is the only one that changes
-//! existing deliveries; an actor of several nodes has only the entries that are due soon. The actor decides nothing about a delivery
+//! The due index in the store is authoritative. A single node's actor reads all of it at the start, and is the only one that changes
+//! existing deliveries; an actor of several nodes polls the entries of its shards that are due soon. The actor decides nothing about a delivery
 //! whose commit is in flight, so each decision builds on durable records.
 
 mod due_reads;
@@ -12,7 +12,7 @@ use super::context::DeliveryContext;
 use super::held_shards::{HeldShards, POLL};
 use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
-use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
+use super::scheduler::DeliveryScheduler;
 use super::{failed_event, restart};
 use crate::ports::{AttemptOutcome, OBJECT_STORE_TARGET};
 use actix::{
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
-use tintype_storage::store::{DeletionStep, StoreError};
+use tintype_storage::store::{DeletionStep, DueEntry, StoreError};
 
 const MAILBOX: usize = 4_096;
 /// Attempts that one handler call begins. A delivery without a receiver ends at once, so without this limit one call would end the whole
@@ -176,7 +176,7 @@ impl DeliveryActor {
         });
     }
 
-    fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
+    fn begin(&mut self, scheduled: DueEntry, health: ReceiverHealth) {
         let id = scheduled.id;
         // A delivery whose commit is in flight is scheduled again after the commit.
         let is_stale = self.shards.as_mut().is_some_and(|it| !it.take(&scheduled));
@@ -192,13 +192,8 @@ impl DeliveryActor {
     }
 
     /// Begins the attempt, or ends it without sending anything.
-    fn attempt_read(
-        &mut self,
-        scheduled: ScheduledDelivery,
-        health: ReceiverHealth,
-        found: FindResult,
-    ) {
-        let ScheduledDelivery {
+    fn attempt_read(&mut self, scheduled: DueEntry, health: ReceiverHealth, found: FindResult) {
+        let DueEntry {
             id, due, webhook, ..
         } = scheduled;
         let found = match found {
@@ -229,7 +224,7 @@ impl DeliveryActor {
     /// Runs an attempt in a separate task, because actix polls all futures of an actor whenever one of them wakes.
     fn attempt(
         &self,
-        scheduled: ScheduledDelivery,
+        scheduled: DueEntry,
         health: ReceiverHealth,
         delivery: Delivery,
         webhook: Webhook,
@@ -275,18 +270,12 @@ impl DeliveryActor {
 
     /// Schedules a pending delivery, for `at` or by default for its due time.
     fn schedule(&mut self, delivery: &Delivery, at: Option<Timestamp>) {
-        if let Some(due) = delivery.state.due() {
-            let scheduled = ScheduledDelivery {
-                id: delivery.id,
-                account: delivery.account,
-                webhook: delivery.webhook,
-                due,
-            };
-            self.schedule_at(at.unwrap_or(due), scheduled);
+        if let Some(entry) = DueEntry::of(delivery) {
+            self.schedule_at(at.unwrap_or(entry.due), entry);
         }
     }
 
-    fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
+    fn schedule_at(&mut self, at: Timestamp, scheduled: DueEntry) {
         let now = self.context.process.now();
         let is_wanted = |shards: &mut HeldShards| shards.add(at, &scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
@@ -296,7 +285,7 @@ impl DeliveryActor {
 
     fn attempt_ended(
         &mut self,
-        scheduled: ScheduledDelivery,
+        scheduled: DueEntry,
         health: ReceiverHealth,
         outcome: AttemptOutcome,
     ) {
@@ -314,7 +303,7 @@ impl DeliveryActor {
             AttemptOutcome::NotSent(_) => AttemptEnd::Unsent,
         };
         self.scheduler.ended(scheduled.webhook, health, end);
-        let ScheduledDelivery {
+        let DueEntry {
             id,
             account,
             webhook,

@@ -1,10 +1,9 @@
-//! The shards that this node holds, if several nodes share the store: the progress of the reads of their due indexes, and the scheduled
-//! entries.
+//! The shards that this node holds, if several nodes share the store: the progress of the reads of their due entries, and the scheduled
+//! ones.
 //!
-//! Other nodes add entries too, so the indexes are polled. Only entries that are due within a second are scheduled, and those that are
+//! Other nodes add entries too, so the node polls them. Only entries that are due within a second are scheduled, and those that are
 //! due later than any delay allows.
 
-use super::scheduler::ScheduledDelivery;
 use crate::node::NodeContext;
 use futures_util::future::try_join_all;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +14,7 @@ use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Direction;
-use tintype_storage::store::{DueList, Store, StoreError};
+use tintype_storage::store::{DueEntry, Store, StoreError};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -118,8 +117,8 @@ impl HeldShards {
 
     /// Adds a delivery to the schedule, for `at`. Returns false if it is scheduled already, or belongs to another node, or is due later:
     /// then it is read again when it is due.
-    pub fn add(&mut self, at: Timestamp, delivery: &ScheduledDelivery, now: Timestamp) -> bool {
-        let ScheduledDelivery {
+    pub fn add(&mut self, at: Timestamp, delivery: &DueEntry, now: Timestamp) -> bool {
+        let DueEntry {
             id, due, webhook, ..
         } = *delivery;
         self.sends_to(webhook)
@@ -128,7 +127,7 @@ impl HeldShards {
     }
 
     /// Removes an entry of the schedule. Returns false if the entry is stale, or belongs to another node now.
-    pub fn take(&mut self, delivery: &ScheduledDelivery) -> bool {
+    pub fn take(&mut self, delivery: &DueEntry) -> bool {
         let is_current = self.scheduled.get(&delivery.id) == Some(&delivery.due);
         if is_current {
             self.scheduled.remove(&delivery.id);
@@ -174,11 +173,11 @@ impl HeldShards {
     }
 
     /// Records the progress of finished reads.
-    pub fn read(&mut self, found: &[(DueRead, DueList)]) {
+    pub fn read(&mut self, found: &[(DueRead, Vec<DueEntry>)]) {
         self.is_reading = false;
         for (read, due) in found.iter().filter(|(read, _)| read.part == Part::Next) {
             if let Some(next) = self.held.get_mut(&read.shard) {
-                let last = due.last().map(|(due, id, _)| (*due, *id));
+                let last = due.last().map(|it| (it.due, it.id));
                 *next = last.filter(|_| due.len() == STEP);
             }
         }
@@ -188,7 +187,7 @@ impl HeldShards {
 pub(super) async fn read(
     store: Store,
     reads: Vec<DueRead>,
-) -> Result<Vec<(DueRead, DueList)>, StoreError> {
+) -> Result<Vec<(DueRead, Vec<DueEntry>)>, StoreError> {
     let reads = reads.into_iter().map(|read| {
         let store = &store;
         async move {
@@ -207,7 +206,6 @@ mod tests {
     use super::*;
     use std::iter;
     use tintype_storage::domain::ids::{AccountId, NodeId};
-    use tintype_storage::store::DueDelivery;
 
     const DAY: i64 = 86_400_000;
 
@@ -219,6 +217,16 @@ mod tests {
         let node = NodeContext::new(NodeId(Uuid::nil()), Duration::from_secs(3));
         node.confirm(Instant::now());
         Arc::new(node)
+    }
+
+    fn entry(webhook: WebhookId, due: i64) -> DueEntry {
+        DueEntry {
+            due: at(due),
+            id: DeliveryId(Uuid::nil()),
+            account: AccountId(Uuid::nil()),
+            webhook,
+            failures: 0,
+        }
     }
 
     /// How many of the next reads go beyond the horizon.
@@ -240,12 +248,7 @@ mod tests {
         tokio::time::advance(BEYOND_INTERVAL).await;
         node.confirm(Instant::now());
         let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
-        let found = ScheduledDelivery {
-            id: DeliveryId(Uuid::nil()),
-            account: AccountId(Uuid::nil()),
-            webhook,
-            due: at(365 * DAY),
-        };
+        let found = entry(webhook, 365 * DAY);
         let now = at(DAY);
         assert!(!shards.add(found.due, &found, now), "due in a year");
         let read = reads.iter().find(|it| it.part == Part::Beyond);
@@ -262,12 +265,7 @@ mod tests {
         shards.hold(&HashSet::from([Shard::of(webhook)]), iter::empty());
         let mut directions = || {
             let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
-            let entry = DueDelivery {
-                account: AccountId(Uuid::nil()),
-                webhook,
-                failures: 0,
-            };
-            let full = vec![(at(0), DeliveryId(Uuid::nil()), entry); STEP];
+            let full = vec![entry(webhook, 0); STEP];
             let found = reads.iter().map(|it| (*it, full.clone()));
             shards.read(&found.collect::<Vec<_>>());
             let due = reads.iter().filter(|it| it.part != Part::Beyond);

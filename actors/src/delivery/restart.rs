@@ -1,45 +1,33 @@
 //! Schedules every pending delivery of the store after a restart.
 
-use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
+use super::scheduler::DeliveryScheduler;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::store::tables::DUE_DELIVERIES;
+use tintype_storage::store::{All, DueEntry, Store, StoreError};
 
-/// Entries per read of the due index.
-const STEP: usize = 1_000;
 /// The time between overdue deliveries, so that a restart does not flood the receivers.
 const SPREAD: Duration = Duration::from_millis(2);
 
 /// Reads the whole due index. Spreads overdue deliveries over time, with their receivers in turn: a receiver with a hundred thousand
-/// deliveries must not delay one with a single delivery. Receivers with failed attempts start as failing.
+/// deliveries must not delay one with a single delivery.
 pub(super) fn recover(
     store: &Store,
     scheduler: &mut DeliveryScheduler,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut overdue = Overdue::default();
-    let mut after = None;
-    loop {
-        let step = store.due(after, STEP).wait()?;
-        let Some((due, id, _)) = step.last() else {
-            break;
-        };
-        after = Some((*due, *id));
-        for (due, id, entry) in step {
-            let scheduled = ScheduledDelivery::new(id, due, entry);
-            if entry.failures > 0 {
-                scheduler.mark_failing(entry.webhook);
-            }
-            if due < now {
-                overdue.add(scheduled);
-            } else {
-                scheduler.schedule(due, scheduled);
-            }
+    let read = DUE_DELIVERIES.each(store, &All, |_, entry| {
+        match entry.due < now {
+            true => overdue.add(entry),
+            false => scheduler.schedule(entry.due, entry),
         }
-    }
+        Ok(())
+    });
+    read.wait()?;
     let mut moment = now;
     while let Some(scheduled) = overdue.next() {
         scheduler.schedule(moment, scheduled);
@@ -51,12 +39,12 @@ pub(super) fn recover(
 /// Overdue deliveries, round robin between receivers.
 #[derive(Default)]
 struct Overdue {
-    receivers: HashMap<WebhookId, VecDeque<ScheduledDelivery>>,
+    receivers: HashMap<WebhookId, VecDeque<DueEntry>>,
     turns: VecDeque<WebhookId>,
 }
 
 impl Overdue {
-    fn add(&mut self, scheduled: ScheduledDelivery) {
+    fn add(&mut self, scheduled: DueEntry) {
         let queue = self.receivers.entry(scheduled.webhook).or_default();
         if queue.is_empty() {
             self.turns.push_back(scheduled.webhook);
@@ -64,7 +52,7 @@ impl Overdue {
         queue.push_back(scheduled);
     }
 
-    fn next(&mut self) -> Option<ScheduledDelivery> {
+    fn next(&mut self) -> Option<DueEntry> {
         let webhook = self.turns.pop_front()?;
         let queue = self.receivers.get_mut(&webhook)?;
         let scheduled = queue.pop_front();

@@ -9,10 +9,9 @@
 use super::receiver_health::{AttemptEnd, Group, ReceiverHealth};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::DueDelivery;
+use tintype_storage::store::DueEntry;
 
 /// Maximum number of attempts in flight.
 #[derive(Clone, Copy, Debug)]
@@ -28,31 +27,9 @@ pub struct DeliveryLimits {
 /// forgotten.
 const MAX_IDLE: usize = 50_000;
 
-/// A pending delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScheduledDelivery {
-    pub id: DeliveryId,
-    pub account: AccountId,
-    pub webhook: WebhookId,
-    /// The due time of its record. If the record has another due time when its turn comes, this entry is stale.
-    pub due: Timestamp,
-}
-
-impl ScheduledDelivery {
-    /// From an entry of the due index.
-    pub fn new(id: DeliveryId, due: Timestamp, entry: DueDelivery) -> Self {
-        Self {
-            id,
-            account: entry.account,
-            webhook: entry.webhook,
-            due,
-        }
-    }
-}
-
 #[derive(Default)]
 struct Receiver {
-    due: VecDeque<ScheduledDelivery>,
+    due: VecDeque<DueEntry>,
     in_flight: usize,
     health: ReceiverHealth,
     /// Its position in the ring of its group.
@@ -63,7 +40,7 @@ struct Receiver {
 
 pub struct DeliveryScheduler {
     limits: DeliveryLimits,
-    scheduled: BTreeMap<(Timestamp, DeliveryId), ScheduledDelivery>,
+    scheduled: BTreeMap<(Timestamp, DeliveryId), DueEntry>,
     receivers: HashMap<WebhookId, Receiver>,
     /// By group: the receivers with due deliveries, in the order of their turns.
     rings: [BTreeMap<u64, WebhookId>; 3],
@@ -91,13 +68,16 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Schedules a delivery for `due`, which is later than its own due time if an attempt was postponed.
-    pub fn schedule(&mut self, due: Timestamp, scheduled: ScheduledDelivery) {
-        self.scheduled.insert((due, scheduled.id), scheduled);
+    /// Schedules a delivery for `at`, which is later than its own due time if an attempt was postponed.
+    pub fn schedule(&mut self, at: Timestamp, entry: DueEntry) {
+        self.scheduled.insert((at, entry.id), entry);
+        if entry.failures > 0 {
+            self.mark_failing(entry.webhook);
+        }
     }
 
     /// Marks an unknown receiver as failing, because an attempt failed before the process started or on another node.
-    pub fn mark_failing(&mut self, webhook: WebhookId) {
+    fn mark_failing(&mut self, webhook: WebhookId) {
         let receiver = self.receivers.entry(webhook).or_default();
         if receiver.health == ReceiverHealth::Unknown {
             self.set_health(webhook, ReceiverHealth::Failing);
@@ -142,7 +122,7 @@ impl DeliveryScheduler {
 
     /// The next delivery to attempt, if a slot is free for it, and the health of its receiver. Groups take turns, and so do the
     /// receivers of a group.
-    pub fn take(&mut self) -> Option<(ScheduledDelivery, ReceiverHealth)> {
+    pub fn take(&mut self) -> Option<(DueEntry, ReceiverHealth)> {
         for _ in Group::ALL {
             let group = Group::ALL[self.next];
             self.next = (self.next + 1) % Group::ALL.len();
@@ -167,7 +147,7 @@ impl DeliveryScheduler {
             }
     }
 
-    fn take_of(&mut self, group: Group) -> Option<(ScheduledDelivery, ReceiverHealth)> {
+    fn take_of(&mut self, group: Group) -> Option<(DueEntry, ReceiverHealth)> {
         // A visited receiver leaves the ring, and `place` puts it back while it has due deliveries.
         while let Some((_, webhook)) = self.rings[group as usize].pop_first() {
             let Some(receiver) = self.receivers.get_mut(&webhook) else {

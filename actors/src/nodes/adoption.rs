@@ -1,25 +1,21 @@
-//! Adoption: the first nodes that join a store convert it to a shared one. Each live job gets an entry in the shared queue, and each
-//! pending delivery an entry in the index of its shard.
+//! Adoption: the first nodes that join a store convert it to a shared one. Each live job gets an entry in the shared queue.
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
 use crate::round::decide;
 use std::collections::HashSet;
 use tintype_storage::domain::adoption::Adoption;
-use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::domain::node::AccountLoad;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
-use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, Key, ReadRequest};
 use tintype_storage::store::tables::{
-    ACCOUNT_LOADS, ADOPTION, BATCH_PROGRESS, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES,
-    LIVE_JOBS, QUEUE,
+    ACCOUNT_LOADS, ADOPTION, BATCH_PROGRESS, EXPIRIES, LIVE_JOBS, QUEUE,
 };
 use tintype_storage::store::{
-    All, Decision, DueDelivery, Gather as _, RoundReads, Store, StoreError, Write, Writes,
+    All, Decision, Gather as _, RoundReads, Store, StoreError, Write, Writes,
 };
 
 /// Records per step.
@@ -31,25 +27,14 @@ const STEP: usize = 250;
 /// The engine fails, or a record is damaged.
 pub async fn adopt(store: &Store) -> Result<(), StoreError> {
     let mut begun = false;
-    loop {
-        match ADOPTION.get(store, &()).await?.unwrap_or_default() {
-            Adoption::Jobs { .. } => decide(store, AdoptJobs).await?,
-            Adoption::Deliveries => {
-                let due = store.due(None, STEP).await?;
-                decide(store, AdoptDeliveries { due }).await?;
-            }
-            Adoption::Done if begun => {
-                tracing::info!("several nodes can now share the store");
-                return Ok(());
-            }
-            Adoption::Done => return Ok(()),
-        }
+    while ADOPTION.get(store, &()).await?.unwrap_or_default() != Adoption::Done {
+        decide(store, AdoptJobs).await?;
         begun = true;
     }
-}
-
-fn adoption(reads: &RoundReads<'_>) -> Result<Adoption, StoreError> {
-    Ok(reads.get(&ADOPTION, &())?.unwrap_or_default())
+    if begun {
+        tracing::info!("several nodes can now share the store");
+    }
+    Ok(())
 }
 
 /// Adds the next live jobs to the shared queue.
@@ -67,7 +52,8 @@ impl Decision for AdoptJobs {
     }
 
     fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
-        let Adoption::Jobs { after } = adoption(reads)? else {
+        let adoption = reads.get(&ADOPTION, &())?.unwrap_or_default();
+        let Adoption::Jobs { after } = adoption else {
             return Ok((Writes::new(), ()));
         };
         let range = LIVE_JOBS.range(&All);
@@ -96,7 +82,7 @@ impl Decision for AdoptJobs {
         let last: Option<&Job> = jobs.last().filter(|_| jobs.len() == STEP);
         let next = match last.map(|job| (job.account, job.id)) {
             after @ Some(_) => Adoption::Jobs { after },
-            None => Adoption::Deliveries,
+            None => Adoption::Done,
         };
         writes.push(ADOPTION.put(&(), &next));
         Ok((writes, ()))
@@ -131,60 +117,4 @@ fn queue_or_expire(job: &Job, load: &mut AccountLoad, is_canceled: bool) -> Writ
         job: job.id,
     };
     QUEUE.put(&entry, &job.account)
-}
-
-/// Moves pending deliveries to the indexes of their shards. Holds their records, because a caller may redeliver them meanwhile.
-struct AdoptDeliveries {
-    due: Vec<(Timestamp, DeliveryId, DueDelivery)>,
-}
-
-impl AdoptDeliveries {
-    fn entries(&self) -> impl Iterator<Item = (Key, Key)> + '_ {
-        self.due.iter().map(|(due, id, entry)| {
-            let of_account = DELIVERIES.key(&(entry.account, *id));
-            (DUE_DELIVERIES.key(&(*due, *id)), of_account)
-        })
-    }
-}
-
-impl Decision for AdoptDeliveries {
-    type Outcome = ();
-
-    fn locked_keys(&self) -> Vec<Key> {
-        let deliveries = self.entries().map(|(_, delivery)| delivery);
-        [ADOPTION.key(&())].into_iter().chain(deliveries).collect()
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        let entries = self.entries().flat_map(|(due, delivery)| [due, delivery]);
-        let needs = entries.chain([ADOPTION.key(&())]).map(ReadRequest::Get);
-        needs.chain([first_due()]).collect()
-    }
-
-    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
-        if adoption(reads)? != Adoption::Deliveries {
-            return Ok((Writes::new(), ()));
-        }
-        let mut writes = Writes::new();
-        if reads.pairs(&first_due())?.is_empty() {
-            writes.push(ADOPTION.put(&(), &Adoption::Done));
-        }
-        for (due, id, entry) in &self.due {
-            // Another node has moved it.
-            if reads.get(&DUE_DELIVERIES, &(*due, *id))?.is_none() {
-                continue;
-            }
-            writes.push(DUE_DELIVERIES.delete(&(*due, *id)));
-            let delivery = reads.get(&DELIVERIES, &(entry.account, *id))?;
-            if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
-                let key = (Shard::of(entry.webhook), (*due, *id));
-                writes.push(DUE_BY_SHARD.put(&key, entry));
-            }
-        }
-        Ok((writes, ()))
-    }
-}
-
-fn first_due() -> ReadRequest {
-    ReadRequest::Scan(DUE_DELIVERIES.range(&All), Direction::Rising, 1)
 }

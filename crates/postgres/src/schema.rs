@@ -6,7 +6,7 @@ use tintype_storage::engine::{Key, KeyRange};
 /// The schema of the tables. Statements name it, because a pooler's connections may have other search paths.
 pub const SCHEMA: &str = "tintype";
 /// The expected value of [`FORMAT_KEY`].
-pub const FORMAT: &[u8] = b"4";
+pub const FORMAT: &[u8] = b"5";
 /// The key of the tables' format. Keys with a leading zero byte belong to the engine; no record's key has one.
 pub const FORMAT_KEY: &[u8] = b"\0format";
 
@@ -67,7 +67,7 @@ impl Relation {
             0 | b'D' | b'K' | b'N' | b'T' | b'X' | b'a' | b'd' | b'g' | b'm' | b's' | b'u' => {
                 Self::Account
             }
-            b'Q' | b'R' | b'j' | b'l' | b'q' | b'x' => Self::Live,
+            b'R' | b'j' | b'l' | b'q' | b'x' => Self::Live,
             b'i' => Self::Recent,
             b'A' | b'E' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
             b'B' | b'C' | b'F' | b'G' | b'H' | b'I' | b'L' | b'M' | b'P' | b'S' | b'U' | b'W'

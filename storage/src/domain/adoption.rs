@@ -1,7 +1,7 @@
 //! Adoption: converts the records of a single-process store for nodes that share it.
 //!
-//! A single process keeps its queue in memory and one index of all due deliveries. Nodes keep both in the store. The first
-//! nodes that join write them step by step, and decide nothing before the adoption is done.
+//! A single process keeps its queue in memory, and nodes keep it in the store. The first nodes that join write it step by step, and
+//! decide nothing before the adoption is done.
 
 use super::ids::{AccountId, JobId};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,6 @@ pub enum Adoption {
     Jobs {
         after: Option<(AccountId, JobId)>,
     },
-    /// All live jobs have queue entries; pending deliveries are next.
-    Deliveries,
     Done,
 }
 

@@ -31,15 +31,17 @@ pub struct EarlierRecords {
 }
 
 impl EarlierRecords {
-    /// The current key and record of a line.
-    pub fn current<'a>(&mut self, key: Key, line: &'a Line<'_>) -> (Key, Cow<'a, str>) {
+    /// The current key and record of a line; `None` if no record has its content now.
+    pub fn current<'a>(&mut self, key: Key, line: &'a Line<'_>) -> Option<(Key, Cow<'a, str>)> {
         let record = line.record.get();
         let changed = match &*line.kind {
             "idempotency_key" => self.current_use(&key, record),
             "panel_key" => current_panel_key(&key).map(|key| (key, record.into())),
+            // The load builds the due index from the deliveries.
+            "delivery_due" => return None,
             _ => None,
         };
-        changed.unwrap_or((key, record.into()))
+        Some(changed.unwrap_or((key, record.into())))
     }
 
     /// `None` if the use has its current form.

@@ -3,7 +3,7 @@
 use super::ReadError;
 use super::read::{Entry, Reader, Summary};
 use crate::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
-use crate::store::DueDelivery;
+use crate::store::DueEntry;
 use crate::store::tables::{DELIVERIES, DUE_DELIVERIES, LIVE_JOBS, UNFINISHED};
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -44,7 +44,7 @@ pub fn load(
         each(&entry);
         live_jobs += u64::from(entry.kind == LIVE_JOBS.name());
         bytes += entry.key.len() + entry.value.len();
-        // The export omits the nodes' due index, so build the single-process one.
+        // The export omits the due index.
         if let Some((due, in_index)) = due_of(&entry) {
             pending_deliveries += 1;
             bytes += due.len() + in_index.len();
@@ -72,7 +72,9 @@ pub fn load(
 fn due_of(entry: &Entry) -> Option<(Key, Value)> {
     // The reader has just encoded the record.
     let (_, delivery) = DELIVERIES.entry(&entry.key, &entry.value).ok()??;
-    let (due, of) = DueDelivery::of(&delivery)?;
-    let key = DUE_DELIVERIES.key(&(due, delivery.id));
-    Some((key, DUE_DELIVERIES.encode(&of)))
+    let entry = DueEntry::of(&delivery)?;
+    Some((
+        DUE_DELIVERIES.key(&entry.key()),
+        DUE_DELIVERIES.encode(&entry),
+    ))
 }

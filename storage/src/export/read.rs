@@ -74,17 +74,19 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// See [`ReadError`]; each fault of the content names its line.
     pub fn read(&mut self) -> Result<Option<Entry>, ReadError> {
-        if self.is_complete {
-            return Ok(None);
+        while !self.is_complete {
+            if !self.advance()? {
+                return Err(self.fault("it ends here, before its last line: it was cut off"));
+            }
+            // Take the buffer while its line is borrowed.
+            let buffer = std::mem::take(&mut self.buffer);
+            let outcome = self.parse_line(&buffer);
+            self.buffer = buffer;
+            if let Some(entry) = outcome? {
+                return Ok(Some(entry));
+            }
         }
-        if !self.advance()? {
-            return Err(self.fault("it ends here, before its last line: it was cut off"));
-        }
-        // Take the buffer while its line is borrowed.
-        let buffer = std::mem::take(&mut self.buffer);
-        let outcome = self.parse_line(&buffer);
-        self.buffer = buffer;
-        outcome
+        Ok(None)
     }
 
     /// `None` before the end was read.
@@ -100,6 +102,7 @@ impl<R: BufRead> Reader<R> {
         self.line
     }
 
+    /// `None` for the last line, and for a line without a record of this version.
     fn parse_line(&mut self, buffer: &[u8]) -> Result<Option<Entry>, ReadError> {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(buffer) else {
             return self.check_end(buffer).map(|()| None);
@@ -107,10 +110,10 @@ impl<R: BufRead> Reader<R> {
         let entry = self.entry(&line)?;
         self.digest.update(buffer);
         self.records += 1;
-        Ok(Some(entry))
+        Ok(entry)
     }
 
-    fn entry(&mut self, line: &Line<'_>) -> Result<Entry, ReadError> {
+    fn entry(&mut self, line: &Line<'_>) -> Result<Option<Entry>, ReadError> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.fault("its key is not hexadecimal"))?;
         match &self.last {
@@ -124,7 +127,9 @@ impl<R: BufRead> Reader<R> {
             }
             _ => self.last = Some(key.clone()),
         }
-        let (key, record) = self.earlier.current(key, line);
+        let Some((key, record)) = self.earlier.current(key, line) else {
+            return Ok(None);
+        };
         let kind = table_of(&key)
             .filter(|kind| kind.name() == line.kind && kind.is_exported())
             .ok_or_else(|| {
@@ -139,11 +144,11 @@ impl<R: BufRead> Reader<R> {
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
             )));
         }
-        Ok(Entry {
+        Ok(Some(Entry {
             kind: kind.name(),
             key,
             value,
-        })
+        }))
     }
 
     /// Checks the last line and that nothing follows it.

@@ -295,8 +295,7 @@ impl Decisions<'_> {
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            self.records
-                .put_all(delivery_writes(self.due_index(), &delivery));
+            self.records.put_all(delivery_writes(&delivery));
             self.deliveries.push(delivery);
         }
     }

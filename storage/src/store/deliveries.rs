@@ -2,9 +2,9 @@
 
 use super::table::Scan;
 use super::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, OPERATOR_EVENTS,
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, OPERATOR_EVENTS,
 };
-use super::{All, DueIndex, Page, Store, StoreError, Writes};
+use super::{All, DueEntry, Page, Store, StoreError, Writes};
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
@@ -70,12 +70,12 @@ impl Store {
     }
 
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
-        delivery_writes(self.due_index(), delivery)
+        delivery_writes(delivery)
     }
 
     /// Replaces a delivery's record and its due-index entry.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        change_writes(self.due_index(), before, after)
+        change_writes(before, after)
     }
 
     /// Stores an attempt together with the changed delivery.
@@ -142,14 +142,21 @@ fn keys_of(delivery: &Delivery) -> Vec<Key> {
     .collect()
 }
 
-pub(super) fn delivery_writes(index: DueIndex, delivery: &Delivery) -> Writes {
-    let mut writes = change_writes(index, None, delivery);
+pub(super) fn delivery_writes(delivery: &Delivery) -> Writes {
+    let mut writes = change_writes(None, delivery);
     writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
     writes
 }
 
-fn change_writes(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
+fn change_writes(before: Option<&Delivery>, after: &Delivery) -> Writes {
     let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
-    writes.extend(index.change_entry(before, after));
+    let entry = DueEntry::of(after);
+    let key = entry.map(|it| it.key());
+    let old = before.and_then(DueEntry::of).map(|it| it.key());
+    writes.extend(
+        old.filter(|_| old != key)
+            .map(|it| DUE_DELIVERIES.delete(&it)),
+    );
+    writes.extend(entry.map(|it| DUE_DELIVERIES.put(&it.key(), &it)));
     writes
 }

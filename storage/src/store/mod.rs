@@ -43,15 +43,15 @@ pub use commands::{
 };
 pub use decision::Decision;
 pub use deliveries::DeletionStep;
-pub use due_index::{DueIndex, DueList};
+pub use due_index::DueEntry;
 pub use erasure::AttemptErasure;
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
-    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
-    Made, Mark, PersonRef,
+    DailyUsageKey, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, Mark,
+    PersonRef,
 };
 pub use round_reads::{Gather, Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
@@ -102,7 +102,6 @@ pub enum StoreError {
 pub struct Store {
     engine: Arc<dyn Engine>,
     on_failure: OnFailure,
-    due_index: DueIndex,
 }
 
 impl Store {
@@ -110,20 +109,7 @@ impl Store {
         Self {
             engine,
             on_failure: Arc::new(|_| {}),
-            due_index: DueIndex::default(),
         }
-    }
-
-    /// Marks the store as shared with other nodes.
-    pub fn shared(self) -> Self {
-        Self {
-            due_index: DueIndex::ByShard,
-            ..self
-        }
-    }
-
-    pub fn due_index(&self) -> DueIndex {
-        self.due_index
     }
 
     pub fn engine(&self) -> &Arc<dyn Engine> {

@@ -1,41 +1,13 @@
 //! Records and keys of the store itself: indexes, idempotency keys, marks.
 
-use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::person::PersonId;
 use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
-use crate::domain::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;
-
-/// The due-index entry of a pending delivery: enough to schedule it without its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DueDelivery {
-    pub account: AccountId,
-    pub webhook: WebhookId,
-    /// Failed attempts of this round: a restart derives the receivers' health from them.
-    pub failures: u32,
-}
-
-impl DueDelivery {
-    /// The entry of a pending delivery with its due time; `None` if it is not pending.
-    pub(crate) fn of(delivery: &Delivery) -> Option<(Timestamp, Self)> {
-        match delivery.state {
-            DeliveryState::Pending { due, failures } => Some((
-                due,
-                Self {
-                    account: delivery.account,
-                    webhook: delivery.webhook,
-                    failures,
-                },
-            )),
-            DeliveryState::Delivered { .. } | DeliveryState::Failed { .. } => None,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonRef {

@@ -1,7 +1,8 @@
 //! All tables, one line each: key, record, prefix of the stored keys, name in exports.
 
+use super::due_index::DueEntry;
 use super::records::{
-    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
+    DailyUsageKey, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
 use super::table::{AnyTable, Table};
 use crate::domain::account::Account;
@@ -65,8 +66,8 @@ tables! {
     WEBHOOK_ACCOUNTS: WebhookId => AccountId = b"W" "webhook_account";
     DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     DELIVERY_ACCOUNTS: DeliveryId => AccountId = b"V" "delivery_account";
-    /// Pending deliveries by due time.
-    DUE_DELIVERIES: (Timestamp, DeliveryId) => DueDelivery = b"q" "delivery_due";
+    /// Pending deliveries by shard and due time. An import builds them.
+    DUE_DELIVERIES: (Shard, (Timestamp, DeliveryId)) => DueEntry = b"q" "delivery_due" .fits(|key, it| it.key() == *key) .exported(false);
     ATTEMPTS: (DeliveryId, u32) => Attempt = b"n" "attempt";
     /// The events of deliveries to the operator.
     OPERATOR_EVENTS: DeliveryId => OperatorEvent = b"E" "operator_event";
@@ -106,8 +107,6 @@ tables! {
     TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job" .exported(false);
     /// Locks between nodes.
     LOCKS: LockName => Lock = b"K" "lock" .exported(false);
-    /// Pending deliveries by shard and due time, if several nodes share the store.
-    DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard" .exported(false);
     /// The node that sends to a shard's receivers.
     SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder" .exported(false);
     /// The node to which the caller of a synchronous job is connected.

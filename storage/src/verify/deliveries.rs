@@ -8,14 +8,12 @@ use super::batches::verify_batch_delivery;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, SentRequest};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
 use crate::domain::job::{Job, JobState, Origin};
-use crate::domain::shard::Shard;
-use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_BY_SHARD, DUE_DELIVERIES,
-    ENDED_JOBS, OPERATOR_EVENTS,
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS,
+    OPERATOR_EVENTS,
 };
-use crate::store::{DueDelivery, Store, StoreError};
+use crate::store::{DueEntry, Store, StoreError};
 use std::collections::HashSet;
 
 /// `accounts` are the existing ones.
@@ -36,7 +34,7 @@ pub(super) fn verify(
         }
         Ok(())
     })?;
-    verify_due_indexes(store, report)?;
+    verify_due_index(store, report)?;
     verify_callback_deliveries(store, report)?;
     OPERATOR_EVENTS.visit(store, |id, event| {
         let delivery = DELIVERIES.get(store, &(SERVICE, id)).wait()?;
@@ -208,42 +206,35 @@ fn verify_operator_event(
     Ok(())
 }
 
-/// Is a pending delivery in exactly one index: the single-process one or the nodes' one?
+/// Does the due index have a pending delivery?
 fn verify_due_entry(
     store: &Store,
     delivery: &Delivery,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    let Some((due, wanted)) = DueDelivery::of(delivery) else {
+    let Some(wanted) = DueEntry::of(delivery) else {
         return Ok(());
     };
-    let entry = (due, delivery.id);
-    let of_shard = (Shard::of(delivery.webhook), entry);
-    let whole = DUE_DELIVERIES.get(store, &entry).wait()?;
-    let of_shard = DUE_BY_SHARD.get(store, &of_shard).wait()?;
-    let fault = match [whole, of_shard].map(|it| it == Some(wanted)) {
-        [true, false] | [false, true] => return Ok(()),
-        [false, false] => "the due index lacks it",
-        [true, true] => "both due indexes list it",
-    };
-    let id = delivery.id;
-    report.fault(format!("delivery {id} is due at {due}, {fault}"));
+    if DUE_DELIVERIES.get(store, &wanted.key()).wait()? != Some(wanted) {
+        report.fault(format!(
+            "delivery {} is due at {}, the due index lacks it",
+            wanted.id, wanted.due
+        ));
+    }
     Ok(())
 }
 
 /// Does each entry refer to a pending delivery?
-fn verify_due_indexes(store: &Store, report: &mut Report) -> Result<(), StoreError> {
-    let mut check = |due: Timestamp, id: DeliveryId, shard: Option<Shard>| {
+fn verify_due_index(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+    DUE_DELIVERIES.visit(store, |key, _| {
+        let (_, (due, id)) = key;
         let delivery = store.delivery(id).wait()?;
-        let of_shard = |it: &Delivery| shard.is_none_or(|shard| shard == Shard::of(it.webhook));
-        let found = delivery.filter(of_shard).and_then(|it| it.state.due());
-        if found != Some(due) {
+        let wanted = delivery.as_ref().and_then(DueEntry::of);
+        if wanted.is_none_or(|it| it.key() != key) {
             report.fault(format!(
                 "the due index has delivery {id} at {due}, its record does not"
             ));
         }
         Ok(())
-    };
-    DUE_DELIVERIES.visit(store, |(due, id), _| check(due, id, None))?;
-    DUE_BY_SHARD.visit(store, |(shard, (due, id)), _| check(due, id, Some(shard)))
+    })
 }

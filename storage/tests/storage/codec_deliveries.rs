@@ -1,11 +1,11 @@
 //! The stored bytes of delivery records.
 
 use crate::support::{at, uuid};
-use tintype_storage::domain::delivery::Attempt;
+use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{ATTEMPTS, DUE_DELIVERIES};
-use tintype_storage::store::{DueDelivery, StoreError};
+use tintype_storage::store::{DueEntry, StoreError};
 
 fn id(last: u8) -> Vec<u8> {
     [vec![16], vec![0; 15], vec![last]].concat()
@@ -37,13 +37,15 @@ fn the_encoding_of_an_attempt_is_unchanged() {
 
 #[test]
 fn the_encoding_of_a_due_index_entry_is_unchanged() {
-    let entry = DueDelivery {
+    let entry = DueEntry {
+        due: at(1_000),
+        id: DeliveryId(uuid(0x11)),
         account: AccountId(uuid(0x22)),
         webhook: WebhookId(uuid(0x44)),
         failures: 3,
     };
-    let both = [id(0x22), id(0x44)].concat();
-    let written = [&[1], both.as_slice(), &[3]].concat();
+    let ids = [id(0x11), id(0x22), id(0x44)].concat();
+    let written = [&[1, 0xd0, 0x0f], ids.as_slice(), &[3]].concat();
     assert_eq!(DUE_DELIVERIES.encode(&entry), written);
     for wrong in [&written[..30], &[written.as_slice(), &[0]].concat()] {
         let read = DUE_DELIVERIES.decode(wrong);

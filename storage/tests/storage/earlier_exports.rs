@@ -1,16 +1,19 @@
 //! Exports of builds before the first release: the records that had another form are imported in the current one.
 
 use crate::export::imported;
-use crate::support::{ACCOUNT, at, uuid};
+use crate::support::{ACCOUNT, at, uuid, webhook};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, Validation};
 use tintype_storage::domain::ids::{BatchId, FileId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::{ENDED_JOBS, FILE_BATCHES, IDEMPOTENCY, PANEL_KEYS};
-use tintype_storage::store::{AnyTable as _, Made, Store};
+use tintype_storage::store::tables::{
+    DELIVERIES, DUE_DELIVERIES, ENDED_JOBS, FILE_BATCHES, IDEMPOTENCY, PANEL_KEYS,
+};
+use tintype_storage::store::{AnyTable as _, DueEntry, Made, Store};
 use tintype_storage::testing::samples;
 
 /// An export with these records: kind, key, JSON.
@@ -70,6 +73,34 @@ fn the_keys_of_jobs_batches_deposits_accounts_and_the_panel_are_kept() {
     }
     let panel_key = PANEL_KEYS.get(&store, &ACCOUNT).wait();
     assert_eq!(panel_key.expect("read"), Some(KeyId(uuid(4))));
+}
+
+/// The due index had one entry per pending delivery, without the shard in its key, and an export contained it.
+#[test]
+fn the_due_index_is_built_from_the_deliveries() {
+    let delivery = Delivery::new(
+        DeliveryId(uuid(1)),
+        &webhook(),
+        DeliveryKind::Test,
+        uuid(2),
+        at(5),
+    );
+    let key = [
+        b"q",
+        &at(5).millis().to_be_bytes()[..],
+        delivery.id.as_bytes(),
+    ]
+    .concat();
+    let entry = json!({"account": ACCOUNT, "webhook": webhook().id, "failures": 0});
+    let record = serde_json::to_value(&delivery).expect("JSON");
+    let text = export_of(&[
+        ("delivery_due", key, entry),
+        ("delivery", DELIVERIES.key(&(ACCOUNT, delivery.id)), record),
+    ]);
+    let store = Store::new(imported(&text).expect("imported"));
+    let found = DUE_DELIVERIES.all(&store).wait().expect("read");
+    let expected = DueEntry::of(&delivery).expect("pending");
+    assert_eq!(found, [(expected.key(), expected)]);
 }
 
 #[test]

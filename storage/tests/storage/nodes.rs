@@ -18,8 +18,7 @@ use tintype_storage::engine::{
     Direction, Engine, MAX_VALUE_BYTES, ReadResults, Wait as _, commit_and_wait, oversized,
 };
 use tintype_storage::store::tables::{
-    ACCOUNT_LOADS, ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS,
-    TAKEN_JOBS,
+    ACCOUNT_LOADS, ADOPTION, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS, TAKEN_JOBS,
 };
 use tintype_storage::store::{
     AcceptError, AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, NewBatch, NewJob,
@@ -47,7 +46,7 @@ impl SharedStore {
     fn new() -> Self {
         let mut till = Till::with("5");
         let job = till.accept(new_job(amount("0.10"))).expect("accepted").job;
-        let store = Store::new(Arc::clone(till.store.engine())).shared();
+        let store = Store::new(Arc::clone(till.store.engine()));
         let delivery = test(77, 5);
         let place = QueueEntry {
             tier: Tier::Fast,
@@ -175,21 +174,19 @@ fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
     let own = Shard::of(shared.delivery.webhook);
     let other = Shard::all().find(|it| *it != own).expect("a shard");
     let place = (own, (due, id));
-    let read = DUE_BY_SHARD.get(&shared.store, &place);
+    let read = DUE_DELIVERIES.get(&shared.store, &place);
     let entry = read.wait().expect("readable").expect("an entry");
-    shared.write(vec![DUE_DELIVERIES.put(&(due, id), &entry)]);
-    shared.finds(&[format!(
-        "delivery {id} is due at {due}, both due indexes list it"
-    )]);
-    shared.write(vec![
-        DUE_DELIVERIES.delete(&(due, id)),
-        DUE_BY_SHARD.delete(&place),
-    ]);
+    shared.write(vec![DUE_DELIVERIES.delete(&place)]);
     let missing = format!("delivery {id} is due at {due}, the due index lacks it");
     shared.finds(std::slice::from_ref(&missing));
-    shared.write(vec![DUE_BY_SHARD.put(&(other, (due, id)), &entry)]);
+    let place = (other, (due, id));
+    shared.write(vec![DUE_DELIVERIES.put(&place, &entry)]);
     let stray = format!("the due index has delivery {id} at {due}, its record does not");
-    shared.finds(&[missing, stray]);
+    let misfit = format!(
+        "the delivery_due record {} does not match its key",
+        hex::encode(DUE_DELIVERIES.key(&place))
+    );
+    shared.finds(&[missing, stray, misfit]);
 }
 
 #[test]
@@ -205,7 +202,7 @@ fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
             .store
             .due_of_shard(shard, from, at(until), direction, 2);
         let due = due.wait().expect("readable").into_iter();
-        due.map(|(_, id, _)| id.0.as_u128()).collect::<Vec<_>>()
+        due.map(|it| it.id.0.as_u128()).collect::<Vec<_>>()
     };
     assert_eq!(read((0, 0), 9_999, Direction::Rising), [77, 78]);
     assert_eq!(read((1_005, 78), 9_999, Direction::Rising), [78, 79]);
@@ -226,7 +223,7 @@ fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
         "adoption",
         "queue_entry",
         "shard_holder",
-        "delivery_due_of_shard",
+        "delivery_due",
         "taken_job",
         "waiting_caller",
         "node",
@@ -238,9 +235,9 @@ fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
     }
     let alone = Store::new(imported(&text).expect("imported"));
     assert_eq!(verify(&alone, |_| {}).expect("audit").faults, [""; 0]);
-    let due = alone.due(None, 9).wait().expect("readable");
-    let due: Vec<_> = due.into_iter().map(|(due, id, _)| (due, id)).collect();
-    assert_eq!(due, [(at(5), shared.delivery.id)]);
+    let due = |store| DUE_DELIVERIES.all(store).wait().expect("readable");
+    assert_eq!(due(&alone), due(&shared.store));
+    assert_eq!(due(&alone).len(), 1);
     let again = exported(alone.engine());
     let back = Store::new(imported(&again).expect("imported"));
     assert_eq!(exported(back.engine()), again);
@@ -266,7 +263,7 @@ fn accept_at_node(store: &Store, number: usize) -> Result<(), AcceptError> {
 /// A further read is another round trip to the database, for which all rounds of the transaction wait.
 #[test]
 fn the_first_round_of_an_account_at_a_node_reads_once() {
-    let store = Till::with("5").store.shared();
+    let store = Till::with("5").store;
     let hash = KeyHash([7; 32]);
     let mut writes = store.put_key(&hash, &ApiKey::with_all_rights(key(1), ACCOUNT, at(0)));
     // Another node has decided about the account before.
@@ -317,7 +314,7 @@ fn the_first_round_of_an_account_at_a_node_reads_once() {
 /// Another node, whose clock may be behind, must not create an older id.
 #[test]
 fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
-    let store = Till::with("5").store.shared();
+    let store = Till::with("5").store;
     let id = |millis: u64| uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid();
     let state_at = |node: NodeId| {
         let reads = RoundReads::new(&store);
@@ -366,7 +363,7 @@ fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
 fn the_first_id_of_an_account_is_newer_than_the_account() {
     let id = uuid::Builder::from_unix_timestamp_millis(7_000, &[0; 10]).into_uuid();
     let till = Till::open(Arc::new(MemoryEngine::new()), AccountId(id), amount("5"));
-    let store = till.store.shared();
+    let store = till.store;
     let read = AccountState::of_shared(NODE, AccountId(id), &RoundReads::new(&store));
     let read = read.expect("readable");
     assert_eq!(read.state.newest_of_others(), Some(at(7_000)));
@@ -375,7 +372,7 @@ fn the_first_id_of_an_account_is_newer_than_the_account() {
 /// An owner may issue keys, use each once and delete them, as often as they like. A record that is too large would stop every node.
 #[test]
 fn the_sums_of_an_account_fit_their_record_however_many_keys_have_live_jobs() {
-    let store = Till::with("999999999999999").store.shared();
+    let store = Till::with("999999999999999").store;
     for number in 1..=MAX_KEYS_WITH_LIVE_JOBS {
         accept_at_node(&store, number).expect("accepted");
     }

@@ -137,7 +137,7 @@ fn a_directory_is_created_with_its_parents_and_from_a_relative_path() {
 
 #[test]
 fn hostile_86_another_format_is_rejected_and_not_changed() {
-    for (header, said) in [(Some("tintype 4"), "\"tintype 4\""), (None, "\"none\"")] {
+    for (header, said) in [(Some("tintype 5"), "\"tintype 5\""), (None, "\"none\"")] {
         let directory = tempfile::tempdir().expect("directory");
         put(&open(directory.path()).expect("open"), "a", "1");
         let raw = || -> sled::Db {
@@ -171,7 +171,7 @@ fn hostile_86_another_format_is_rejected_and_not_changed() {
             message.contains(said)
                 && message.contains("`tintype export`")
                 && message.contains("`tintype import`")
-                && message.contains("reads \"tintype 5\""),
+                && message.contains("reads \"tintype 6\""),
             "{message}"
         );
         assert_eq!(records(&raw()), before);

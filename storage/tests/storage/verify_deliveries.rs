@@ -8,12 +8,13 @@ use tintype_storage::domain::delivery::{
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin};
 use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::tables::{DELIVERIES_FORGOTTEN, JOBS_FORGOTTEN, OPERATOR_EVENTS};
-use tintype_storage::store::{DueDelivery, NewJob, Writes};
+use tintype_storage::store::{DueEntry, NewJob, Writes};
 use tintype_storage::verify::verify;
 
 const OTHER: AccountId = AccountId(uuid::Uuid::from_u128(0xdead));
@@ -98,7 +99,9 @@ fn record(delivery: &Delivery) -> Key {
 }
 
 fn due(moment: Timestamp, id: DeliveryId) -> Key {
-    filed('q', &[&moment.millis().to_be_bytes(), id.as_bytes()])
+    let shard = Shard::of(webhook().id).number();
+    let moment = moment.millis().to_be_bytes();
+    filed('q', &[&[shard], &moment, id.as_bytes()])
 }
 
 fn attempt(id: DeliveryId, number: u32) -> Key {
@@ -249,17 +252,20 @@ fn a_pending_delivery_missing_or_wrong_in_the_due_index_is_reported() {
     let sound = Sound::new();
     let (id, moment) = (sound.pending.id, sound.pending.state.due().unwrap());
     let sentence = format!("delivery {id} is due at {moment}, the due index lacks it");
-    let entry = DueDelivery {
-        account: ACCOUNT,
+    let sound_entry = DueEntry::of(&sound.pending).expect("pending");
+    let entry = DueEntry {
         webhook: WebhookId(uuid(2)),
-        failures: 1,
+        ..sound_entry
     };
     sound.put(due(moment, id), &entry);
-    sound.finds(std::slice::from_ref(&sentence));
-    let entry = DueDelivery {
-        webhook: WebhookId(uuid(1)),
+    let misfit = format!(
+        "the delivery_due record {} does not match its key",
+        hex::encode(due(moment, id))
+    );
+    sound.finds(&[sentence.clone(), misfit]);
+    let entry = DueEntry {
         failures: 2,
-        ..entry
+        ..sound_entry
     };
     sound.put(due(moment, id), &entry);
     sound.finds(std::slice::from_ref(&sentence));
@@ -270,17 +276,19 @@ fn a_pending_delivery_missing_or_wrong_in_the_due_index_is_reported() {
 #[test]
 fn an_entry_of_the_due_index_without_a_pending_delivery_is_reported() {
     let sound = Sound::new();
-    let entry = DueDelivery {
-        account: ACCOUNT,
-        webhook: WebhookId(uuid(1)),
-        failures: 0,
-    };
     for id in [
         sound.delivered.id,
         sound.pending.id,
         DeliveryId(uuid(0xbad)),
     ] {
         let key = due(at(4), id);
+        let entry = DueEntry {
+            due: at(4),
+            id,
+            account: ACCOUNT,
+            webhook: webhook().id,
+            failures: 0,
+        };
         sound.put(key.clone(), &entry);
         sound.finds(&[format!(
             "the due index has delivery {id} at {}, its record does not",

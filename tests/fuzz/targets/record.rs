@@ -43,7 +43,6 @@ const CHECKS: &[(u8, Check)] = checks! {
     b'N' NODES
     b'R' TAKEN_JOBS
     b'K' LOCKS
-    b'Q' DUE_BY_SHARD
     b'D' SHARD_HOLDERS
     b'C' WAITING_CALLERS
     b'X' RATE_COUNTS

@@ -1,12 +1,11 @@
 //! Schedules the deliveries that the reads of the held shards find, if several nodes share the store.
 
 use super::super::held_shards::{self, DueRead};
-use super::super::scheduler::ScheduledDelivery;
 use super::DeliveryActor;
-use tintype_storage::store::{DueList, StoreError};
+use tintype_storage::store::{DueEntry, StoreError};
 
 impl DeliveryActor {
-    /// Reads the due indexes of the held shards.
+    /// Reads the due index of the held shards.
     pub(super) fn read_due(&mut self) {
         if self.stopping {
             return;
@@ -20,7 +19,7 @@ impl DeliveryActor {
         }
     }
 
-    fn due_read(&mut self, found: Result<Vec<(DueRead, DueList)>, StoreError>) {
+    fn due_read(&mut self, found: Result<Vec<(DueRead, Vec<DueEntry>)>, StoreError>) {
         let found = match found {
             Ok(found) => found,
             // The store may be closed already.
@@ -33,16 +32,11 @@ impl DeliveryActor {
         let now = self.context.process.now();
         let found = found.into_iter();
         let found = found.flat_map(|(read, all)| all.into_iter().map(move |it| (read, it)));
-        for (read, (due, id, entry)) in found {
+        for (read, entry) in found {
             // A delivery whose attempt or commit is in flight is scheduled after it.
-            if self.is_busy(id) {
-                continue;
+            if !self.is_busy(entry.id) {
+                self.schedule_at(read.due(entry.due, now), entry);
             }
-            if entry.failures > 0 {
-                self.scheduler.mark_failing(entry.webhook);
-            }
-            let scheduled = ScheduledDelivery::new(id, due, entry);
-            self.schedule_at(read.due(due, now), scheduled);
         }
     }
 }

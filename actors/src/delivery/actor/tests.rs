@@ -79,7 +79,7 @@ async fn hold(actor: &Addr<DeliveryActor>, shards: HashSet<Shard>) -> HashSet<Sh
 fn a_shard_is_busy_until_an_attempt_that_ended_during_a_redelivery_is_recorded() {
     run(async {
         let engine = Arc::new(StalledEngine::new(fresh("100")));
-        let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>).shared();
+        let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
         let id = WebhookId(Uuid::from_u128(1));
         let webhook = Webhook::new(id, A, "http://127.0.0.1/", SealedSecret(Vec::new()), NOW);
         let id = DeliveryId(Uuid::from_u128(2));

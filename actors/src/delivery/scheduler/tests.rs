@@ -3,6 +3,7 @@
 use super::super::receiver_health::FAST;
 use super::*;
 use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
 use uuid::Uuid;
 
 const LIMITS: DeliveryLimits = DeliveryLimits {
@@ -16,12 +17,13 @@ fn webhook(number: u128) -> WebhookId {
     WebhookId(Uuid::from_u128(number))
 }
 
-fn scheduled(to: u128, number: u128) -> ScheduledDelivery {
-    ScheduledDelivery {
+fn scheduled(to: u128, number: u128) -> DueEntry {
+    DueEntry {
+        due: at(0),
         id: DeliveryId(Uuid::from_u128(to * 1_000_000 + number)),
         account: AccountId(Uuid::nil()),
         webhook: webhook(to),
-        due: at(0),
+        failures: 0,
     }
 }
 
@@ -43,7 +45,7 @@ fn add(scheduler: &mut DeliveryScheduler, receivers: impl IntoIterator<Item = u1
     scheduler.advance(at(0));
 }
 
-fn taken(scheduler: &mut DeliveryScheduler) -> Vec<ScheduledDelivery> {
+fn taken(scheduler: &mut DeliveryScheduler) -> Vec<DueEntry> {
     std::iter::from_fn(|| scheduler.take())
         .map(|(it, _)| it)
         .collect()
@@ -56,7 +58,7 @@ fn run(scheduler: &mut DeliveryScheduler, end: AttemptEnd) {
     }
 }
 
-fn of(deliveries: &[ScheduledDelivery], to: u128) -> usize {
+fn of(deliveries: &[DueEntry], to: u128) -> usize {
     let own = deliveries.iter().filter(|it| it.webhook == webhook(to));
     own.count()
 }

@@ -11,6 +11,7 @@ use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, Tr
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
@@ -20,7 +21,7 @@ use tintype_storage::store::tables::{
     DUE_DELIVERIES, EXPIRIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS, PAUSE,
     RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
 };
-use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
+use tintype_storage::store::{DueEntry, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
 
 /// One changed record; `None` if it is deleted.
@@ -48,7 +49,7 @@ pub enum Change {
     NoTestDelivery(WebhookId),
     Delivery(DeliveryId, Option<Delivery>),
     DeliveryAccount(DeliveryId, Option<AccountId>),
-    Due(i64, DeliveryId, Option<DueDelivery>),
+    Due(i64, DeliveryId, Option<DueEntry>),
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
     /// By the hash of its text.
@@ -196,13 +197,15 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
         }
         b'V' => Change::DeliveryAccount(DeliveryId(id(rest)?), record(&DELIVERY_ACCOUNTS, value)?),
         b'q' => {
+            let (shard, rest) = rest.split_first()?;
             let (due, delivery) = rest.split_at_checked(8)?;
             let due = i64::from_be_bytes(due.try_into().ok()?);
-            Change::Due(
-                due,
-                DeliveryId(id(delivery)?),
-                record(&DUE_DELIVERIES, value)?,
-            )
+            let delivery = DeliveryId(id(delivery)?);
+            let of = |it: &DueEntry| {
+                let place = (Shard::of(it.webhook).number(), it.due.millis(), it.id);
+                place == (*shard, due, delivery)
+            };
+            Change::Due(due, delivery, at_its_place(&DUE_DELIVERIES, value, of)?)
         }
         b'n' => {
             let (delivery, number) = rest.split_at_checked(16)?;

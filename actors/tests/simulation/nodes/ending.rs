@@ -21,7 +21,7 @@ impl World {
         if self.healthy().is_empty() {
             self.join();
         }
-        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>).shared();
+        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
         let deadline = Instant::now() + TO_THE_END;
         loop {
             sleep(Duration::from_secs(5)).await;

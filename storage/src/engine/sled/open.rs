@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The value of [`FORMAT_KEY`]: the format of this version.
-const FORMAT: &str = "tintype 5";
+const FORMAT: &str = "tintype 6";
 const FORMAT_KEY: &[u8] = b"format";
 
 /// The subdirectory of the journal.

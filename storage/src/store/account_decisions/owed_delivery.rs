@@ -20,8 +20,7 @@ impl Decisions<'_> {
     ) {
         if let Some(subject) = EventSubject::of_account(&self.state.account, &self.next.account) {
             let delivery = Delivery::of_operator_event(id(), operator, now);
-            self.records
-                .put_all(with_event(self.due_index(), &delivery, subject));
+            self.records.put_all(with_event(&delivery, subject));
             self.deliveries.push(delivery);
         }
     }

@@ -15,7 +15,7 @@ use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
     WAITING_CALLERS,
 };
-use crate::store::{DueIndex, Gather as _, RoundReads, StoreError};
+use crate::store::{Gather as _, RoundReads, StoreError};
 use uuid::Uuid;
 
 /// The shared records on which a round decides.
@@ -128,13 +128,6 @@ impl Decisions<'_> {
         self.records.put(QUEUE.put(&entry, &job.account));
         if job.origin == Origin::Synchronous {
             self.records.put(WAITING_CALLERS.put(&job.id, &caller));
-        }
-    }
-
-    pub(super) fn due_index(&self) -> DueIndex {
-        match self.next.sharing {
-            Some(_) => DueIndex::ByShard,
-            None => DueIndex::Whole,
         }
     }
 
