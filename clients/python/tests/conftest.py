@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
+import httpx
 import pytest
+from httpx._transports import default
 
 from peer import Peer
 from service import Service
@@ -17,6 +20,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line for all, as every part of the repository's tests ends with."""
     count = {name: len(terminalreporter.getreports(name)) for name in ("passed", "failed", "error")}
     terminalreporter.write_line(f"{count['passed']} passed, {count['failed'] + count['error']} failed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates() -> Iterator[None]:
+    """Each client reads the certificates of all authorities, which takes longer than most tests: here they are read once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default, "create_ssl_context", cache(httpx.create_ssl_context))
+        yield
 
 
 @pytest.fixture(params=VARIANTS)
