@@ -4,6 +4,7 @@ use super::body::ReceivedBody;
 use super::refusal::Refusal;
 use crate::api::generation::url_fault;
 use crate::application::submission::generation_request::Input;
+use std::fmt;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::request::MAX_INPUTS;
 
@@ -29,39 +30,43 @@ pub enum Source {
     Url(String),
     /// The image of an earlier job.
     Earlier(JobId),
+    /// An image that no job can have: an error only if the request uses it, because callers send whole conversations again.
+    Refused(Refusal),
 }
 
+/// Of data that is not base64.
+pub const NO_BASE64: &str = "must be base64";
 /// Of an image whose data was not taken out of the body.
 pub const NO_DATA_URL: &str = "must be an http:// or https:// URL; a batch takes no data URLs";
 
 impl InputImage {
-    /// An image whose data the scanner has replaced with a number.
-    ///
-    /// # Errors
-    /// The scanner has not seen the data.
-    pub fn inline(field: String, number: &str) -> Result<Self, Refusal> {
+    /// An image whose data the scanner has replaced with a number. `unseen` is the fault of data that the scanner has not seen.
+    pub fn inline(field: String, number: &str, unseen: &str) -> Self {
         match number.parse().map(Source::Inline) {
-            Ok(source) => Ok(Self { field, source }),
-            Err(_) => Err(Refusal::field(field, "must be base64")),
+            Ok(source) => Self { field, source },
+            Err(_) => Self::refused(field, unseen),
         }
     }
 
-    /// # Errors
-    /// The URL is invalid.
-    pub fn at_url(field: String, url: &str) -> Result<Self, Refusal> {
+    pub fn at_url(field: String, url: &str) -> Self {
         match url_fault(url) {
-            Some(message) => Err(Refusal::field(field, message)),
-            None => Ok(Self {
-                field,
-                source: Source::Url(url.to_owned()),
-            }),
+            Some(message) => Self::refused(field, message),
+            None => {
+                let source = Source::Url(url.to_owned());
+                Self { field, source }
+            }
         }
+    }
+
+    pub fn refused(field: String, message: impl fmt::Display) -> Self {
+        let source = Source::Refused(Refusal::field(&field, message));
+        Self { field, source }
     }
 
     /// As an input of a job. `received` has the data of inline images, and is `None` for a request of a batch.
     ///
     /// # Errors
-    /// The data is not a valid image.
+    /// The image is refused, or its data is not a valid image.
     pub fn into_input(self, received: Option<&mut ReceivedBody>) -> Result<Input, Refusal> {
         let field = self.field;
         match (self.source, received) {
@@ -69,6 +74,7 @@ impl InputImage {
             (Source::Inline(_), None) => Err(Refusal::field(field, NO_DATA_URL)),
             (Source::Url(url), _) => Ok(Input::Url { url, field }),
             (Source::Earlier(job), _) => Ok(Input::Earlier { job, field }),
+            (Source::Refused(refusal), _) => Err(refusal),
         }
     }
 }

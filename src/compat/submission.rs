@@ -58,8 +58,10 @@ impl Call<'_> {
         if let Some(waiter) = self.find_existing(&request).await? {
             return Ok(waiter);
         }
+        let refusal = self.refusal_on_drop(&request);
         let (core, account) = (&self.state.core, self.caller.account());
         earlier_images::check(core, account, &request.inputs, unknown).await?;
+        refusal.disarm();
         self.submit_new(request).await
     }
 
@@ -123,10 +125,7 @@ impl Call<'_> {
         let identity = request_identity(&self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let (attempt, on_drop) = (self.attempt, on_drop_of(&request));
-        let refusal = RefusalOnDrop {
-            state: self.state.clone(),
-            request: identity.filter(|_| attempt == Some(0)),
-        };
+        let refusal = self.refusal_on_drop(&request);
         let watch = move |accepted: AcceptedJob| {
             refusal.disarm();
             let AcceptedJob { job, replayed } = accepted;
@@ -135,6 +134,14 @@ impl Call<'_> {
         };
         let generations = &self.state.generations;
         Ok(submit_and_watch(generations, &self.caller, request, self.deadline, watch).await?)
+    }
+
+    fn refusal_on_drop(&self, request: &GenerationRequest) -> RefusalOnDrop {
+        let identity = request_identity(&self.caller, request);
+        RefusalOnDrop {
+            state: self.state.clone(),
+            request: identity.filter(|_| self.attempt == Some(0)),
+        }
     }
 }
 

@@ -173,6 +173,35 @@ fn every_operation_has_a_unique_id_a_known_tag_and_its_path_parameters() {
 }
 
 #[test]
+fn the_example_of_a_cursor_is_accepted_as_the_parameter() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    let mut checked = 0;
+    for call in contract.calls() {
+        let empty = Vec::new();
+        let parameters = call.operation["parameters"].as_array().unwrap_or(&empty);
+        let Some(cursor) = parameters.iter().find(|it| it["name"] == "cursor") else {
+            continue;
+        };
+        let validator = validator(call.document, &cursor["schema"]);
+        each(
+            &call.operation["responses"],
+            call.template,
+            &mut |place, value| {
+                if place.ends_with("/next_cursor")
+                    && place.contains("/example")
+                    && value.is_string()
+                {
+                    checked += 1;
+                    assert!(validator.is_valid(value), "{place}: {value}");
+                }
+            },
+        );
+    }
+    assert!(checked > 0);
+}
+
+#[test]
 fn every_schema_is_an_object_and_every_field_has_a_schema() {
     let server = Server::start();
     let contract = Contract::of(server.address).unwrap();

@@ -1,6 +1,6 @@
 //! `contents`: the prompt and the input images.
 
-use crate::compat::conversation::{Content, InputImage, Turn};
+use crate::compat::conversation::{Content, InputImage, NO_BASE64, Turn};
 use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::DATA_SCHEME;
@@ -65,25 +65,23 @@ fn parse_part(part: &Field<'_>, turn: &mut Turn) -> Result<(), Refusal> {
     if let Some(data) = object.get("inlineData")? {
         let data = data.object()?;
         let (field, number) = data.required("data")?;
-        turn.images.push(InputImage::inline(field, number)?);
+        turn.images
+            .push(InputImage::inline(field, number, NO_BASE64));
     }
     if let Some(file) = object.get("fileData")? {
         let file = file.object()?;
         let (field, url) = file.required("fileUri")?;
-        turn.images.push(image_at_url(field, url, "inlineData")?);
+        turn.images.push(image_at_url(field, url, "inlineData"));
     }
     Ok(())
 }
 
 /// An image at a URL. `inline_form` is what has the data of an image instead.
-///
-/// # Errors
-/// The URL is invalid.
-pub fn image_at_url(field: String, url: &str, inline_form: &str) -> Result<InputImage, Refusal> {
+pub fn image_at_url(field: String, url: &str, inline_form: &str) -> InputImage {
     if url.starts_with(DATA_SCHEME) {
         let message =
             format!("must start with http:// or https://; send the data itself as {inline_form}");
-        return Err(Refusal::field(field, message));
+        return InputImage::refused(field, message);
     }
     InputImage::at_url(field, url)
 }

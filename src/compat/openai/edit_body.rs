@@ -82,7 +82,7 @@ pub fn read_images(
 /// The image of a reference such as [`EXAMPLE`].
 ///
 /// # Errors
-/// There is no valid URL, or another kind of reference.
+/// There is no URL, or another kind of reference.
 pub fn image_url(reference: &Field<'_>) -> Result<InputImage, Refusal> {
     let Json::Object(_) = reference.value else {
         let message = format!("must be an object such as {EXAMPLE}");
@@ -92,17 +92,13 @@ pub fn image_url(reference: &Field<'_>) -> Result<InputImage, Refusal> {
     let message = "is not supported; send `image_url` with the URL or the data URL of the image";
     members.refuse(&[("file_id", message)])?;
     let (field, url) = members.required("image_url")?;
-    image_at(field, url)
+    Ok(image_at(field, url))
 }
 
 /// An image at a URL. The scanner has replaced a data URL with [`DATA_SCHEME`] and the number of the image, except in a batch.
-///
-/// # Errors
-/// The URL is invalid.
-pub fn image_at(field: String, url: &str) -> Result<InputImage, Refusal> {
+pub fn image_at(field: String, url: &str) -> InputImage {
     match url.strip_prefix(DATA_SCHEME) {
-        Some(number) => InputImage::inline(field, number)
-            .map_err(|refusal| Refusal::field(refusal.field.unwrap_or_default(), NO_DATA_URL)),
+        Some(number) => InputImage::inline(field, number, NO_DATA_URL),
         None => InputImage::at_url(field, url),
     }
 }

@@ -59,9 +59,14 @@ impl Operation {
 
     /// The parameters of every list, which refuses unknown ones.
     pub fn window(self) -> Self {
-        let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
         // Not `format: uuid`, which is written with hyphens.
-        let cursor = json!({"type": "string", "pattern": "^[0-9a-f]{32}$"});
+        self.window_with_cursor("^[0-9a-f]{32}$")
+    }
+
+    /// As [`Self::window`], with the pattern of a cursor that is not an id alone.
+    pub fn window_with_cursor(self, pattern: &str) -> Self {
+        let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
+        let cursor = json!({"type": "string", "pattern": pattern});
         self.query("limit", "Entries on the page.", limit)
             .query("cursor", "`next_cursor` of the page before.", cursor)
             .refuses([Code::ValidationFailed])

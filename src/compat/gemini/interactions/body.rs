@@ -2,7 +2,7 @@
 
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
-use crate::compat::conversation::{Content, InputImage, Source, Turn};
+use crate::compat::conversation::{Content, InputImage, NO_BASE64, Source, Turn};
 use crate::compat::fields::{Field, Object};
 use crate::compat::gemini::content::image_at_url;
 use crate::compat::gemini::options;
@@ -162,8 +162,8 @@ fn add_content(part: &Field<'_>, turn: &mut Turn) -> Result<(), Refusal> {
         Some((_, "image")) => {
             turn.images
                 .push(match (object.text("data")?, object.text("uri")?) {
-                    (Some((field, number)), _) => InputImage::inline(field, number)?,
-                    (None, Some((field, url))) => image_at_url(field, url, "data")?,
+                    (Some((field, number)), _) => InputImage::inline(field, number, NO_BASE64),
+                    (None, Some((field, url))) => image_at_url(field, url, "data"),
                     (None, None) => {
                         let advice = "or send the URL of the image as uri";
                         return Err(Refusal::missing(object.path_of("data"), advice));

@@ -125,7 +125,7 @@ fn read_message(message: &Object<'_>) -> Result<Turn, Refusal> {
 /// The image of an output item that the caller sends back: with its data, or only its id. `None` for other items and failed ones.
 fn read_generated(item: &Object<'_>) -> Result<Option<InputImage>, Refusal> {
     if let Some((field, url)) = item.text("result")? {
-        return image_at(field, url).map(Some);
+        return Ok(Some(image_at(field, url)));
     }
     if let Some((_, "failed")) = item.text("status")? {
         return Ok(None);
@@ -133,7 +133,9 @@ fn read_generated(item: &Object<'_>) -> Result<Option<InputImage>, Refusal> {
     let Some((field, id)) = item.text("id")? else {
         return Ok(None);
     };
-    let job = parse_image_call_id(id).ok_or_else(|| no_such_item(id, &field))?;
-    let source = Source::Earlier(job);
+    let source = match parse_image_call_id(id) {
+        Some(job) => Source::Earlier(job),
+        None => Source::Refused(no_such_item(id, &field)),
+    };
     Ok(Some(InputImage { field, source }))
 }

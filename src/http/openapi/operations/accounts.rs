@@ -96,7 +96,7 @@ pub fn erase(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("eraseAccount", "Accounts", "Erase an account")
         .text("Deactivates the account and erases `limit` of its jobs, newest first, as `DELETE /jobs/{job_id}/content` does. Repeat the call with `next_cursor`. Further calls erase the metadata of batches and what deliveries have sent and received, `limit` of each. The last call also \
             deletes people, webhooks, keys and uploaded files, and names the account `erased-` and the last 8 digits of its id. Its record, ledger and daily usage stay. You can begin again at any time. While a job has not ended: `409`.")
-        .window()
+        .window_with_cursor("^[jbfdr]([0-9a-f]{32})?$")
         .response(builder.response::<AccountErasure>(
             200,
             "The step is done.",
