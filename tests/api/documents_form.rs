@@ -186,7 +186,7 @@ fn the_example_of_a_cursor_is_accepted_as_the_parameter() {
         let validator = validator(call.document, &cursor["schema"]);
         each(
             &call.operation["responses"],
-            call.template,
+            &call.template,
             &mut |place, value| {
                 if place.ends_with("/next_cursor")
                     && place.contains("/example")
