@@ -3,6 +3,7 @@
 use crate::account::{AccountContext, AccountRegistry};
 use crate::backends::{BackendError, BackendHealth, BackendPool};
 use crate::clock::Jitter;
+pub use crate::delivery::DeliveryOptions;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, FailedTry, RecentFailures, RunProgress,
@@ -18,9 +19,7 @@ pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::recovery;
 use crate::shutdown::Drain;
 use crate::stats::Stats;
-pub use crate::system_options::{
-    DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
-};
+pub use crate::system_options::{JobOptions, ProcessOptions, SystemOptions, Threads};
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -68,8 +67,7 @@ impl System {
             process,
         } = options;
         let (threads, jitter) = (process.threads, Arc::clone(&process.jitter));
-        let operator = deliveries.operator_webhook.clone();
-        let process = process_context(process, store, operator, jobs.backends.len())?;
+        let process = process_context(process, store, jobs.backends.len())?;
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
@@ -323,13 +321,13 @@ impl System {
 fn process_context(
     options: ProcessOptions,
     store: Store,
-    operator: Option<Arc<Webhook>>,
     backends: usize,
 ) -> Result<Arc<ProcessContext>, StoreError> {
     let ProcessOptions {
         clock,
         observer,
         fail_stop,
+        operator,
         node,
         ..
     } = options;
@@ -354,9 +352,7 @@ fn start_deliveries(
 ) -> Addr<DeliveryActor> {
     let context = Arc::new(DeliveryContext {
         process: Arc::clone(process),
-        retry_delays: options.retry_delays,
-        limits: options.limits,
-        transport: options.transport,
+        options,
     });
     DeliveryActor::start_in_arbiter(arbiter, move |ctx| {
         DeliveryActor::new(context, ctx.address())

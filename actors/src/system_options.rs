@@ -2,10 +2,10 @@
 
 use crate::backends::{Backend, Routes};
 use crate::clock::{Clock, Jitter, random_jitter, system_clock};
-use crate::delivery::DeliveryLimits;
+use crate::delivery::DeliveryOptions;
 use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
-use crate::ports::{InputFetcher, JobObjects, Observer, Transport};
+use crate::ports::{InputFetcher, JobObjects, Observer};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::webhook::Webhook;
@@ -30,20 +30,13 @@ pub struct JobOptions {
     pub input_fetcher: Arc<dyn InputFetcher>,
 }
 
-pub struct DeliveryOptions {
-    pub transport: Arc<dyn Transport>,
-    /// Receives operator events; without it there are none.
-    pub operator_webhook: Option<Arc<Webhook>>,
-    /// The delay before each retry.
-    pub retry_delays: Vec<Duration>,
-    pub limits: DeliveryLimits,
-}
-
 pub struct ProcessOptions {
     pub clock: Clock,
     pub jitter: Jitter,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
+    /// Receives operator events; without it there are none.
+    pub operator: Option<Arc<Webhook>>,
     pub threads: Threads,
     /// `None` on a single node: no other process uses the store.
     pub node: Option<Arc<NodeContext>>,
@@ -57,6 +50,7 @@ impl Default for ProcessOptions {
             jitter: random_jitter(),
             observer: None,
             fail_stop: FailStop::default(),
+            operator: None,
             threads: Threads::default(),
             node: None,
         }

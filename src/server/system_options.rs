@@ -35,7 +35,7 @@ pub fn system_options(
         store: stores.store.clone(),
         jobs: job_options(&setup.config, stores, adapters, backends),
         deliveries: delivery_options(&setup.config, stores, adapters),
-        process: process_options(setup, stores, observability),
+        process: process_options(setup, stores, adapters, observability),
     }
 }
 
@@ -65,19 +65,17 @@ fn job_options(
 }
 
 fn delivery_options(config: &Config, stores: &Stores, adapters: &Adapters) -> DeliveryOptions {
-    let vault = &adapters.vault;
     DeliveryOptions {
         transport: Arc::new(Sender {
             store: stores.store.clone(),
             objects: stores.objects.clone(),
-            vault: vault.clone(),
+            vault: adapters.vault.clone(),
             egress: adapters.webhook_client.clone(),
             ungated: adapters.ungated_client.clone(),
             clock: Arc::clone(&stores.clock),
             timeout: config.webhooks.attempt_timeout(),
             url_lifetime: config.results.url_lifetime(),
         }),
-        operator_webhook: operator_webhook(config, vault).map(Arc::new),
         retry_delays: config.webhooks.retry_delays(),
         limits: DeliveryLimits {
             total: fd_limits::max_delivery_attempts(),
@@ -98,6 +96,7 @@ fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
 fn process_options(
     setup: &Setup,
     stores: &Stores,
+    adapters: &Adapters,
     observability: &Observability,
 ) -> ProcessOptions {
     ProcessOptions {
@@ -105,6 +104,7 @@ fn process_options(
         jitter: random_jitter(),
         observer: observability.job_observer(&setup.config, &stores.clock),
         fail_stop: setup.fail_stop.clone(),
+        operator: operator_webhook(&setup.config, &adapters.vault).map(Arc::new),
         threads: Threads::Own,
         node: setup.node.map(|id| {
             let node = NodeContext::new(id, setup.config.cluster.dead_after());

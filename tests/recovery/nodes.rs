@@ -119,7 +119,6 @@ impl Node {
             },
             deliveries: DeliveryOptions {
                 transport: Arc::new(NoopPorts),
-                operator_webhook: None,
                 retry_delays: Vec::new(),
                 limits: DeliveryLimits {
                     total: 1,

@@ -282,7 +282,6 @@ impl Simulation {
             },
             deliveries: DeliveryOptions {
                 transport: Arc::new(transport.clone()),
-                operator_webhook: None,
                 retry_delays: TABLE.map(Duration::from_secs).to_vec(),
                 limits: options.limits,
             },

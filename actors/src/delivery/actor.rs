@@ -1,8 +1,8 @@
 //! The delivery actor: begins the due attempts, with one timer for the whole schedule.
 //!
 //! The due index in the store is authoritative. A single node's actor reads all of it at the start, and is the only one that changes
-//! existing deliveries; an actor of several nodes polls the entries of its shards that are due soon. The actor decides nothing about a delivery
-//! whose commit is in flight, so each decision builds on durable records.
+//! existing deliveries; an actor of several nodes polls the entries of its shards that are due soon. The actor decides nothing about a
+//! delivery whose commit is in flight, so each decision builds on durable records.
 
 mod due_reads;
 
@@ -75,7 +75,7 @@ impl DeliveryActor {
     pub fn new(context: Arc<DeliveryContext>, address: Addr<Self>) -> Self {
         let committed = address.clone();
         Self {
-            scheduler: DeliveryScheduler::new(context.limits),
+            scheduler: DeliveryScheduler::new(context.options.limits),
             changes: Changes::new(Arc::clone(&context), move |id, delivery| {
                 committed.do_send(Continuation::new(move |actor| {
                     actor.committed(id, delivery)
@@ -134,7 +134,7 @@ impl DeliveryActor {
     }
 
     fn horizon(&self, now: Timestamp) -> Timestamp {
-        let longest = self.context.retry_delays.iter().max().copied();
+        let longest = self.context.options.retry_delays.iter().max().copied();
         now.plus(longest.unwrap_or_default()).plus(SLACK)
     }
 
@@ -232,7 +232,8 @@ impl DeliveryActor {
         let address = self.address.clone();
         let (round, at) = (delivery.round, self.context.process.now());
         self.context.process.stats.deliveries.began(&delivery, at);
-        let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
+        let attempt =
+            tokio::task::spawn_local(self.context.options.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
             let outcome = attempt.await.unwrap_or_else(|panic| {
                 tracing::error!(delivery = %scheduled.id, %panic, "an attempt panicked");

@@ -118,7 +118,7 @@ impl Changes {
             // If the clock was set back during the attempt, the end by the earlier clock would delay the retry.
             let now = context.process.now();
             let at = if now < made.at { now } else { made.ended_at() };
-            let after = delivery::record_attempt(&before, &made, at, &context.retry_delays);
+            let after = delivery::record_attempt(&before, &made, at, &context.options.retry_delays);
             let mut writes = context.process.store.record_attempt(&before, &after, &made);
             let event = event_of(&context, &before, &after, &made);
             let event = event.map(|(delivery, added)| {

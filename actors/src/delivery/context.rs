@@ -8,8 +8,12 @@ use std::time::Duration;
 
 pub struct DeliveryContext {
     pub process: Arc<ProcessContext>,
+    pub options: DeliveryOptions,
+}
+
+pub struct DeliveryOptions {
+    pub transport: Arc<dyn Transport>,
     /// The delay before each retry.
     pub retry_delays: Vec<Duration>,
     pub limits: DeliveryLimits,
-    pub transport: Arc<dyn Transport>,
 }

@@ -14,5 +14,5 @@ mod scheduler;
 
 pub use actor::DeliveryActor;
 pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, RedeliveryChange, ReplySender};
-pub use context::DeliveryContext;
+pub use context::{DeliveryContext, DeliveryOptions};
 pub use scheduler::DeliveryLimits;

@@ -244,7 +244,6 @@ impl Plan {
             },
             deliveries: DeliveryOptions {
                 transport: Arc::new(NoTransport),
-                operator_webhook: None,
                 retry_delays: Vec::new(),
                 limits: DeliveryLimits {
                     total: 1,

@@ -190,7 +190,6 @@ fn start(
         },
         deliveries: DeliveryOptions {
             transport: Arc::new(Receivers::new(world)),
-            operator_webhook: None,
             retry_delays: rules
                 .delays
                 .iter()

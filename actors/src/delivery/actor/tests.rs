@@ -1,7 +1,7 @@
 //! Tests of the shards that one of several nodes reports as busy.
 
 use super::*;
-use crate::delivery::DeliveryLimits;
+use crate::delivery::{DeliveryLimits, DeliveryOptions};
 use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
 use crate::ports::Transport;
@@ -59,12 +59,14 @@ fn start(store: Store, transport: Arc<HeldTransport>) -> Addr<DeliveryActor> {
             fail_stop: FailStop::new(),
             node: Some(Arc::new(node)),
         }),
-        retry_delays: Vec::new(),
-        limits: DeliveryLimits {
-            total: 1,
-            per_receiver: 1,
+        options: DeliveryOptions {
+            transport,
+            retry_delays: Vec::new(),
+            limits: DeliveryLimits {
+                total: 1,
+                per_receiver: 1,
+            },
         },
-        transport,
     };
     DeliveryActor::create(|ctx| DeliveryActor::new(Arc::new(context), ctx.address()))
 }

@@ -179,7 +179,6 @@ impl World {
             },
             deliveries: DeliveryOptions {
                 transport: Arc::new(transport),
-                operator_webhook: Some(Arc::new(operator)),
                 retry_delays: retry_delays(),
                 limits: DeliveryLimits {
                     total: 8,
@@ -191,6 +190,7 @@ impl World {
                 jitter: Arc::new(|| 0.5),
                 observer: None,
                 fail_stop: fail_stop.clone(),
+                operator: Some(Arc::new(operator)),
                 threads: Threads::Callers,
                 node,
             },
