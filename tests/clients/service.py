@@ -16,32 +16,19 @@ import base64
 import http.server
 import json
 import pathlib
-import struct
 import subprocess
 import sys
 import threading
-import zlib
 
 # The import below leaves no files in the source tree.
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "compat"))
 
-from served import serving  # noqa: E402
+from served import png, serving  # noqa: E402
 
 PROGRESS = 0.42
 # Maximum seconds that an image is held.
 PATIENCE = 60
-
-
-def png(width: int, height: int) -> bytes:
-    """A grey ramp."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    row = b"\0" + bytes(at * 255 // width for at in range(width))
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(row * height, 1)) + chunk(b"IEND", b"")
 
 
 class Gate:

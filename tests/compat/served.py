@@ -51,15 +51,15 @@ def key(url: str, balance: str, **shape) -> str:
     return admin(url, f"/accounts/{account}/keys", {"name": "sdk", **shape})["api_key"]
 
 
-def png(side: int) -> bytes:
-    """A blank image."""
+def png(width: int, height: int) -> bytes:
+    """A grey ramp."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    rows = zlib.compress((b"\0" + b"\0\0\0" * side) * side)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    row = b"\0" + bytes(at * 255 // width for at in range(width))
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(row * height, 1)) + chunk(b"IEND", b"")
 
 
 class Frail(http.server.BaseHTTPRequestHandler):
@@ -74,7 +74,8 @@ class Frail(http.server.BaseHTTPRequestHandler):
         if "slow" in prompt:
             # Longer than the keep-alive interval of a stream.
             time.sleep(12)
-        image = b"no image" if "garbage" in prompt else png(32 if is_edit else 64)
+        side = 32 if is_edit else 64
+        image = b"no image" if "garbage" in prompt else png(side, side)
         answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(image).decode()}]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
