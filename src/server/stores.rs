@@ -10,6 +10,7 @@ use crate::data_dir;
 use crate::inputs::JobInputs;
 use crate::objects::ObjectStorage;
 use crate::result_store::Writers;
+use crate::webhooks::Vault;
 use std::fs::File;
 use std::sync::Arc;
 use tintype_actors::clock::{Clock, system_clock};
@@ -20,7 +21,7 @@ use tintype_storage::store::Store;
 pub struct Stores {
     pub store: Store,
     pub clock: Clock,
-    pub secrets: InstanceSecrets,
+    pub vault: Vault,
     pub objects: ObjectStorage,
     pub writers: Writers,
     pub job_inputs: JobInputs,
@@ -46,11 +47,13 @@ impl Stores {
             Some(_) => (Writers::Nodes, JobInputs::of_node(objects.clone())),
             None => (Writers::One, JobInputs::of_process(objects.clone())),
         };
+        let vault = secrets.open_vault(config, &store).await?;
+        // The last step, because a start with a wrong secret must not replace the token of a node.
         let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,
-            secrets,
+            vault,
             objects,
             writers,
             job_inputs,
