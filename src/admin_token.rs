@@ -2,7 +2,7 @@
 //! can read.
 
 use crate::cluster_secret::derive_key;
-use crate::config::{Config, Secret};
+use crate::config::{Config, Secret, random_text};
 use crate::private_file;
 use std::fs;
 use std::io;
@@ -31,10 +31,11 @@ pub fn load(config: &Config) -> io::Result<Secret> {
         read => read,
     }?;
     let text = text.trim();
+    let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     if text.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
+        return Err(invalid("it is empty".to_owned()));
     }
-    Ok(Secret::new(text))
+    random_text(text).map_err(|expected| invalid(format!("it does not contain {expected}")))
 }
 
 /// The token of a node: the configured one, or one derived from the cluster secret. Writes a derived token to the node's data

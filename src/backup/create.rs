@@ -1,11 +1,12 @@
 //! Creates a backup from a point-in-time export.
 
+use super::affected_backups::backup_with;
 use super::keys;
 use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{Repository, image_path, new_id, path, rewind};
+use super::repository::{Repository, digest, image_path, new_id, path, rewind};
 use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -21,6 +22,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
 
+/// Further objects of another length than recorded are only counted.
+const MAX_DAMAGED: usize = 100;
 /// Objects copied concurrently.
 pub(super) const CONCURRENCY: usize = 4;
 
@@ -146,7 +149,7 @@ async fn copy_objects(
             Outcome::There if contents.repair => {
                 (contents.say)(format!("{} checked", counted(totals.count, "image")));
             }
-            Outcome::There | Outcome::Omitted => {}
+            Outcome::There | Outcome::Omitted | Outcome::Damaged { .. } => {}
         }
         serde_json::to_writer(&mut lines, &listed)?;
         lines.write_all(b"\n")?;
@@ -202,6 +205,11 @@ enum Outcome {
     Repaired,
     /// The service no longer has it.
     Omitted,
+    /// The service has it with another length than recorded.
+    Damaged {
+        bytes: u64,
+        recorded: u64,
+    },
 }
 
 impl ObjectTotals {
@@ -219,6 +227,15 @@ impl ObjectTotals {
             }
             Some(OmitReason::Expired) => self.expired += 1,
             Some(OmitReason::Missing) => self.missing += 1,
+        }
+        if let Outcome::Damaged { bytes, recorded } = outcome {
+            self.damaged += 1;
+            if self.damaged_names.len() < MAX_DAMAGED {
+                self.damaged_names.push(format!(
+                    "{} has {bytes} bytes, but its record says {recorded}",
+                    listed.key
+                ));
+            }
         }
     }
 }
@@ -273,7 +290,6 @@ async fn copy(
         && known.as_ref().and_then(|it| it.left_out) == Some(OmitReason::Expired);
     let to = image_path(&listed.key);
     let mut outcome = Outcome::Copied;
-    // After a restore of an older backup, a job may run again and store another image under the same key.
     if let Some(known) = known
         && let Some(written) = &known.digest
         && object.bytes.is_none_or(|bytes| bytes == written.bytes)
@@ -297,9 +313,52 @@ async fn copy(
         }
         Err(error) => return Err(error.into()),
     };
+    // Otherwise a cut image would replace an intact copy, or seem to be complete.
+    if let (Some(recorded), Ok(found)) = (object.bytes, objects.head(&listed.key).await)
+        && found.size != recorded
+    {
+        listed.left_out = Some(OmitReason::Missing);
+        let bytes = found.size;
+        return Ok((listed, Outcome::Damaged { bytes, recorded }));
+    }
+    if outcome == Outcome::Copied {
+        listed.digest = unlisted_copy(contents, objects, repository, &listed.key).await?;
+        if listed.digest.is_some() {
+            return Ok((listed, Outcome::There));
+        }
+    }
     let kind = media_type(&listed.key);
     listed.digest = Some(repository.objects.put_stream(&to, kind, chunks).await?);
     Ok((listed, outcome))
+}
+
+/// The copy of an object that the repository holds, although the previous backup does not list it. An interrupted backup leaves such
+/// copies. `None` if there is none, or one that no backup needs.
+///
+/// # Errors
+/// The repository holds another object under this key, which a backup needs: after a restore of an older backup, a job may run again and
+/// store another image under the same key.
+async fn unlisted_copy(
+    contents: &Contents<'_>,
+    objects: &ObjectStorage,
+    repository: &Repository,
+    key: &str,
+) -> anyhow::Result<Option<ObjectDigest>> {
+    let Ok(held) = digest(&repository.objects, &image_path(key), |_| Ok(())).await else {
+        return Ok(None);
+    };
+    let own = digest(objects, key, |_| Ok(())).await;
+    if own.is_ok_and(|own| own == held) {
+        return Ok(Some(held));
+    }
+    if let Some(id) = backup_with(repository, key, &held, contents.repair).await? {
+        bail!(
+            "{key} in {} differs from the service's, and the backup {id} needs it, so it is not replaced: an older backup was restored, \
+             and a job ran again. Use a new backup location",
+            repository.name()
+        );
+    }
+    Ok(None)
 }
 
 /// Was the object an image that was deleted on demand after the export, or a text of a job that was erased?

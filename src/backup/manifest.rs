@@ -43,8 +43,14 @@ pub struct ObjectTotals {
     pub repaired: u64,
     /// Referenced objects that retention had removed.
     pub expired: u64,
-    /// Referenced objects that should exist and did not.
+    /// Referenced objects that should exist and did not, or had another length than recorded.
     pub missing: u64,
+    /// Of the missing objects, those of another length. Not part of the file.
+    #[serde(skip)]
+    pub damaged: u64,
+    /// A sentence for each of the first damaged objects. Not part of the file.
+    #[serde(skip)]
+    pub damaged_names: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

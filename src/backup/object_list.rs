@@ -38,7 +38,7 @@ pub struct ListEntry {
 pub enum OmitReason {
     /// Retention or its owner has deleted it.
     Expired,
-    /// It should exist and does not.
+    /// It should exist and does not, or it has another length than recorded.
     Missing,
 }
 

@@ -29,7 +29,7 @@ pub struct RestoreOutcome {
     pub report: Report,
     /// Objects restored, or checked.
     pub images: u64,
-    /// Keys of objects that were already missing when the backup was created.
+    /// Keys of objects that were already missing or damaged when the backup was created.
     pub missing: Vec<String>,
     /// Objects whose length in the backup differs from that in their record.
     pub wrong_lengths: Vec<String>,

@@ -53,7 +53,9 @@ impl KeyRef {
         }
         match found.as_slice() {
             [id] => Ok(id.clone()),
-            [] => bail!("there is no key `{name}`; find its id with `tintype key list`"),
+            [] => bail!(
+                "there is no key `{name}`; find its id with `tintype key list`, or with `tintype audit list --action key` if the key was deleted"
+            ),
             several => bail!(
                 "several keys are named `{name}`; choose one by id: {}",
                 several.join(", ")

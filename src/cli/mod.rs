@@ -27,6 +27,7 @@ mod server_url;
 mod settings;
 mod stop_signal;
 mod umask;
+mod webhook_ref;
 
 use self::commands::{
     account, audit_log, backend, backup, batch, check_config, completions, delivery, deposit,

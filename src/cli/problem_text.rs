@@ -37,6 +37,10 @@ impl ErrorResponse {
         self.status == StatusCode::NOT_FOUND
     }
 
+    pub fn is_conflict(&self) -> bool {
+        self.status == StatusCode::CONFLICT
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         let status = self.status;

@@ -46,6 +46,7 @@ pub use sections::{
 };
 pub use source::{DEFAULT_TOML, Sources};
 pub use tiers::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
+pub use values::random_text;
 
 /// The effective, validated configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -140,7 +140,7 @@ pub(super) fn accept_if(text: &str, is_valid: bool, expected: &str) -> Result<St
 }
 
 /// A token long enough to be unguessable.
-pub(super) fn random_text(text: &str) -> Result<Secret, String> {
+pub fn random_text(text: &str) -> Result<Secret, String> {
     let is_valid = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
     let expected = format!(
         "32 to 512 visible ASCII characters without spaces, found {} characters; make one with `openssl rand -hex 32`",

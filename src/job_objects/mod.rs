@@ -36,6 +36,10 @@ impl JobObjects for JobObjectStore {
         store_image(self.objects.clone(), self.writers, job.clone(), image).boxed_local()
     }
 
+    fn is_usable(&self) -> bool {
+        self.objects.is_usable()
+    }
+
     fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
         let objects = self.objects.clone();
         async move {

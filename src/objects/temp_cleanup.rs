@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
-/// One block of a usual file system.
-const PROBE_BYTES: usize = 4_096;
+/// Room for a usual image: a disk with less is full.
+const PROBE_BYTES: usize = 1 << 20;
 
 impl ObjectStorage {
     /// Deletes unfinished uploads below a prefix of the local directory and returns their number. The prefix may be empty.
@@ -45,7 +45,7 @@ pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
     let path = root.join(format!("probe#{number}"));
     let probe = move || {
         // Not an empty file: it would fit even on a full disk.
-        let written = fs::write(&path, [0; PROBE_BYTES]);
+        let written = fs::write(&path, vec![0; PROBE_BYTES]);
         let removed = fs::remove_file(&path);
         written.and(removed)
     };

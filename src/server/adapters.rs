@@ -54,7 +54,7 @@ impl Adapters {
                 deny: Vec::new(),
                 ..options
             })?,
-            vault: stores.secrets.open_vault(config, &stores.store).await?,
+            vault: stores.vault.clone(),
             inputs: Arc::new(inputs),
             damaged_inputs: Arc::new(DamagedInputs::new(&setup.elapsed)),
         })

@@ -10,6 +10,7 @@ use crate::data_dir;
 use crate::inputs::InputDeletion;
 use crate::job_objects::Writers;
 use crate::objects::ObjectStorage;
+use crate::webhooks::Vault;
 use std::fs::File;
 use std::sync::Arc;
 use tintype_actors::clock::{Clock, system_clock};
@@ -20,7 +21,7 @@ use tintype_storage::store::Store;
 pub struct Stores {
     pub store: Store,
     pub clock: Clock,
-    pub secrets: InstanceSecrets,
+    pub vault: Vault,
     pub objects: ObjectStorage,
     pub writers: Writers,
     pub input_deletion: InputDeletion,
@@ -46,11 +47,13 @@ impl Stores {
             Some(_) => (Writers::Nodes, InputDeletion::of_node(objects.clone())),
             None => (Writers::One, InputDeletion::of_process(objects.clone())),
         };
+        let vault = secrets.open_vault(config, &store).await?;
+        // The last step, because a start with a wrong secret must not replace the token of a node.
         let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,
-            secrets,
+            vault,
             objects,
             writers,
             input_deletion,

@@ -49,13 +49,13 @@ pub enum VaultError {
     /// The cluster secret does not open the vault's key.
     #[error(
         "`[cluster] secret` (TINTYPE_SECRET) is not the one that this database was set up with; give this process the secret of the \
-         other nodes"
+         other nodes, or if it is lost, run `tintype webhook reset-secrets`"
     )]
     OtherSecret,
     /// The records come from nodes, and this process has no cluster secret.
     #[error(
         "the webhook secrets on record are encrypted with the `[cluster] secret` of the nodes that the records come from; set the \
-         environment variable TINTYPE_SECRET to the secret of these nodes"
+         environment variable TINTYPE_SECRET to the secret of these nodes, or if it is lost, run `tintype webhook reset-secrets`"
     )]
     NoSecret,
     #[error(transparent)]
@@ -111,6 +111,14 @@ impl Vault {
         let key = outer.open(OWN, &sealed);
         let key = key.map_err(|_| VaultError::OtherSecret)?;
         Ok(Self::with_key(*key.key_bytes()))
+    }
+
+    /// Creates a vault with a new key for a store that several nodes share. Also returns the key, sealed with the cluster secret.
+    pub fn create_for_nodes(cluster_secret: &config::Secret) -> (Self, SealedSecret) {
+        let key = rand::random();
+        let outer = Self::with_key(derive_key(cluster_secret, "vault"));
+        let sealed = outer.seal(OWN, &Secret::from_random(key));
+        (Self::with_key(key), sealed)
     }
 
     fn with_key(key: [u8; KEY_BYTES]) -> Self {
@@ -172,17 +180,19 @@ fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BY
             }
             let key: [u8; KEY_BYTES] = bytes
                 .try_into()
-                .map_err(|_| wrong("is damaged; restore it from a backup"))?;
+                .map_err(|_| wrong("is damaged; restore it from a backup, or if it is lost, remove it and run `tintype webhook reset-secrets`"))?;
             let vault = Vault::with_key(key);
             if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
                 return Err(wrong(
-                    "is not the key of the webhooks' secrets on record; restore it from the backup of these records",
+                    "is not the key of the webhooks' secrets on record; restore it from the backup of these records, or if it is lost, \
+                     run `tintype webhook reset-secrets`",
                 ));
             }
             Ok(Some(key))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
-            "is missing, and the secrets of webhooks are encrypted with it; restore it from a backup",
+            "is missing, and the secrets of webhooks are encrypted with it; restore it from a backup, or if it is lost, \
+             run `tintype webhook reset-secrets`",
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(file(error)),

@@ -4,6 +4,7 @@ mod batches;
 #[path = "../recovery/bucket.rs"]
 mod bucket;
 mod callers;
+mod canceling;
 mod cluster;
 mod erasing;
 mod installed;

@@ -76,7 +76,7 @@ fn a_webhook_is_registered_tested_observed_and_redelivered_to() {
     assert_eq!(list["data"][0]["secret"], secret.as_str());
 
     // Send a test delivery: two failures, then success.
-    let output = service.run(&["webhook", "test", &webhook]);
+    let output = service.run(&["webhook", "test", &url]);
     let test = output.split_whitespace().last().unwrap();
     let delivery = service.wait_for_delivery(test, "delivered");
     let codes: Vec<&Value> = attempts(&delivery)
@@ -153,7 +153,7 @@ fn a_webhook_is_registered_tested_observed_and_redelivered_to() {
         "{lines:#?}"
     );
 
-    let removed = service.run(&["webhook", "rm", &webhook]);
+    let removed = service.run(&["webhook", "rm", &url]);
     assert_eq!(removed.trim(), format!("deleted {webhook}"));
     let refused = run(service.command(&["delivery", "redeliver", &mine]), b"").failure();
     assert!(refused.contains("webhook"), "{refused}");

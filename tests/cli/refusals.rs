@@ -49,6 +49,10 @@ fn unknown_and_invalid_values_are_reported() {
         (&["webhook", "rm", unknown][..], "no such webhook"),
         (&["webhook", "test", unknown], "no such webhook"),
         (&["webhook", "rotate", unknown], "no such webhook"),
+        (
+            &["webhook", "rm", "https://absent.example/"],
+            "there is no webhook with the URL https://absent.example/",
+        ),
         (&["delivery", "show", unknown], "no such delivery"),
         (&["delivery", "redeliver", unknown], "no such delivery"),
         (

@@ -1,11 +1,18 @@
 //! Repositories with damaged images, with files that a killed backup has left, and with a backup from the future.
 
 use crate::backup::{backed_up, files_below, small};
-use crate::test_directory::TestDirectory;
-use serde_json::Value;
+use crate::client::Client;
+use crate::test_directory::{TestDirectory, until};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
+use tintype_egress::testing::server::{self, ScriptedServer};
 
 fn prune(place: &TestDirectory) -> crate::test_directory::CommandOutput {
     place.run_without_data(&["backup", "prune", "backups", "--keep", "1"])
@@ -151,6 +158,121 @@ fn a_backup_from_the_future_is_not_taken_for_the_newest() {
     fs::rename(path(ahead), place.path("aside")).expect("moved out");
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+/// Starts a backend that answers while the test does not hold the lock, each time with a larger image.
+fn larger_each_time(hold: &Arc<Mutex<()>>) -> ScriptedServer {
+    let (hold, requests) = (Arc::clone(hold), AtomicU32::new(0));
+    ScriptedServer::start(move |_| {
+        let side = 16 * (1 + requests.fetch_add(1, Ordering::SeqCst));
+        let mut png = Cursor::new(Vec::new());
+        let pixel = |x: u32, y: u32| image::Rgb([x, y, x * y].map(|it| (it % 251) as u8));
+        image::RgbImage::from_fn(side, side, pixel)
+            .write_to(&mut png, image::ImageFormat::Png)
+            .expect("an image");
+        let image = BASE64_STANDARD.encode(png.into_inner());
+        drop(hold.lock().expect("the lock"));
+        server::json(200, &json!({"created": 1, "data": [{"b64_json": image}]}))
+    })
+}
+
+fn until_done(client: &Client, job: &str) {
+    until("the job is done", || {
+        (client.job(job)["status"] == "done").then_some(())
+    });
+}
+
+#[test]
+fn a_backup_after_the_restore_of_an_older_one_does_not_replace_an_image_of_a_newer_one() {
+    let hold = Arc::new(Mutex::new(()));
+    let backend = larger_each_time(&hold);
+    let config = format!(
+        "[backends.peer]\nkind = \"openai\"\nbase_url = \"http://{}/v1\"\n[tiers.fast]\nbackends = [{{ name = \"peer\" }}]\n",
+        backend.address()
+    );
+    let [place, again] = [TestDirectory::new(), TestDirectory::new()];
+    for place in [&place, &again] {
+        fs::write(place.path("config.toml"), &config).expect("a configuration");
+    }
+    let service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let client = service.client(&key);
+    let held = hold.lock().expect("the lock");
+    let job = client.create_small_now("a-fox").accepted();
+    let server = format!("http://{}", service.address());
+    let older = place.run(&["backup", "backups", "--server", &server]);
+    assert_eq!(older.code, Some(0), "{older:?}");
+    drop(held);
+    until_done(&client, &job);
+    service.stop();
+    let newer = place.run(&["backup", "backups"]);
+    assert_eq!(newer.code, Some(0), "{newer:?}");
+    let [older, newer] = &ids(&place)[..] else {
+        panic!("two backups")
+    };
+
+    let backups = place.path("backups");
+    let backups = backups.to_str().expect("a path");
+    let restored = again.run(&["restore", backups, "--id", older]);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    for words in [newer, "new backup location"] {
+        assert!(restored.out.contains(words), "{words}: {restored:?}");
+    }
+    let service = again.serve();
+    until_done(&service.client(&key), &job);
+    service.stop();
+    for repair in [&[][..], &["--repair"]] {
+        let refused = again.run(&[&["backup", backups], repair].concat());
+        refused.assert_fault(&[&job, newer, "new backup location"]);
+    }
+    assert_eq!(ids(&place), [older.clone(), newer.clone()]);
+    for id in [older, newer] {
+        let checked = place.run_without_data(&["verify", "--backup", "backups", "--id", id]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+    }
+    let made = again.run(&["backup", "backups"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+#[test]
+fn an_image_that_was_cut_in_the_object_store_is_not_backed_up_as_complete() {
+    let place = small();
+    let image = place.objects("results").remove(0);
+    let whole = fs::read(&image).expect("it");
+    fs::write(&image, &whole[..100]).expect("damage");
+    for (extra, code) in [
+        (&[][..], 1),
+        (&["--repair"], 1),
+        (&["--even-with-faults"], 0),
+    ] {
+        let made = place.run(&[&["backup", "backups"], extra].concat());
+        assert_eq!(made.code, Some(code), "{made:?}");
+        for words in ["DAMAGED: results/", "has 100 bytes"] {
+            assert!(made.err.contains(words), "{words}: {made:?}");
+        }
+        assert!(!made.err.contains("MISSING"), "{made:?}");
+    }
+    let verify = ["verify", "--backup", "backups"];
+    let checked = place.run_without_data(&verify);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.out.contains("damaged at the time"), "{checked:?}");
+    let backups = place.path("backups");
+    let restore = ["restore", backups.to_str().expect("a path")];
+    let restored = TestDirectory::new().run(&restore);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    assert!(restored.out.contains("MISSING: results/"), "{restored:?}");
+    assert!(!restored.out.contains("all verified"), "{restored:?}");
+
+    fs::write(&image, &whole).expect("whole again");
+    let made = place.run(&["backup", "backups"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    // The copy in the repository is intact.
+    fs::write(&image, &whole[..100]).expect("damage");
+    let made = place.run(&["backup", "backups", "--repair"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert_eq!(place.run_without_data(&verify).code, Some(0));
+    let restored = TestDirectory::new().run(&restore);
+    assert!(restored.out.contains("all verified"), "{restored:?}");
 }
 
 /// The ids of the backups.

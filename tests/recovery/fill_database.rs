@@ -82,6 +82,10 @@ fn a_backup_of_nodes_is_restored_with_their_secret() {
     let refused = single.run(&["serve", "--listen", "127.0.0.1:0"]);
     refused.assert_fault(&["TINTYPE_SECRET", "webhook secrets"]);
     assert!(!refused.err.contains("secrets-key"), "{refused:?}");
+    let verified = single.run(&["verify"]);
+    assert_eq!(verified.code, Some(1), "{verified:?}");
+    let fault = "FAULT the webhook secrets on record are encrypted with";
+    assert!(verified.out.contains(fault), "{verified:?}");
     single.set_variable("TINTYPE_SECRET", SECRET);
     let service = single.serve();
     make(&service, &peer, &key, "second");
@@ -96,6 +100,22 @@ fn a_backup_of_nodes_is_restored_with_their_secret() {
     }
     let service = there.serve();
     make(&service, &peer, &key, "third");
+    service.stop();
+
+    let mut there = there;
+    there.set(
+        "CLUSTER__SECRET",
+        "the-secret-after-the-loss-of-the-old-one",
+    );
+    let refused = there.run(&["serve", "--listen", "127.0.0.1:0"]);
+    refused.assert_fault(&["tintype webhook reset-secrets"]);
+    there
+        .run(&["webhook", "reset-secrets"])
+        .assert_fault(&["--yes"]);
+    let said = good(there.run(&["webhook", "reset-secrets", "--yes"]));
+    assert!(said.contains("1 webhook got a new secret"), "{said}");
+    let service = there.serve();
+    make(&service, &peer, &key, "fourth");
     service.stop();
 }
 

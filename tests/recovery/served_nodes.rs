@@ -299,10 +299,12 @@ fn a_node_with_another_secret_is_refused() {
     let (database, bucket) = (server.database(), Bucket::start());
     let mut place = place(&database.url(), &bucket);
     place.serve().stop();
+    let token = place.token();
     place.set("CLUSTER__SECRET", "a-secret-that-no-other-node-has-got-01");
     place
         .run(&["serve", "--listen", "127.0.0.1:0"])
         .assert_fault(&["TINTYPE_SECRET", "other nodes"]);
+    assert_eq!(place.token(), token, "the refused start replaced it");
 }
 
 #[test]

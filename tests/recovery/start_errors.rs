@@ -2,7 +2,7 @@
 
 use crate::backup::{files_below, small};
 use crate::client::Client;
-use crate::test_directory::{BINARY, CommandOutput, TestDirectory};
+use crate::test_directory::{BINARY, CommandOutput, Service, TestDirectory};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
@@ -69,8 +69,50 @@ fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
     let start = || place.run(&["serve", "--listen", "127.0.0.1:0"]);
     start().assert_fault(&["secrets-key", "is missing", "backup"]);
     assert!(!key.exists(), "none is made");
+    let reset = |extra: &[&str]| place.run(&[&["webhook", "reset-secrets"], extra].concat());
+    reset(&[]).assert_fault(&["1 webhook", "--yes"]);
+    assert!(!key.exists(), "none is made");
     fs::rename(&aside, &key).expect("the key");
+    let kept = reset(&["--yes"]);
+    assert!(kept.out.contains("nothing is changed"), "{kept:?}");
     place.serve().stop();
+}
+
+#[test]
+fn webhooks_get_new_secrets_after_the_loss_of_their_key() {
+    let place = TestDirectory::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
+    let service = place.serve();
+    let webhooks = |service: &Service| {
+        let operator = Client::new(&service.address(), &place.token());
+        let accounts = operator.get("/admin/v1/accounts").json();
+        let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+        let path = format!("/admin/v1/accounts/{account}/webhooks");
+        (operator, path)
+    };
+    let (operator, path) = webhooks(&service);
+    let body = serde_json::json!({"url": "http://127.0.0.1:9/"});
+    let old = operator.call("POST", &path, Some(&body)).json();
+    service.stop();
+    fs::write(place.data().join("secrets-key"), [7; 32]).expect("another key");
+    let start = || place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    start().assert_fault(&["is not the key", "tintype webhook reset-secrets"]);
+    fs::remove_file(place.data().join("secrets-key")).expect("the key");
+    start().assert_fault(&["is missing", "tintype webhook reset-secrets"]);
+    let reset = place.run(&["webhook", "reset-secrets", "--yes"]);
+    assert_eq!(reset.code, Some(0), "{reset:?}");
+    let id = old["webhook_id"].as_str().expect("an id");
+    for words in [id, "http://127.0.0.1:9/", "1 webhook got a new secret"] {
+        assert!(reset.out.contains(words), "{words}: {reset:?}");
+    }
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let service = place.serve();
+    let (operator, path) = webhooks(&service);
+    let listed = operator.get(&path).json();
+    let new = &listed["data"][0];
+    assert_eq!(new["webhook_id"], old["webhook_id"]);
+    assert_ne!(new["secret"], old["secret"]);
+    service.stop();
 }
 
 #[test]
@@ -103,7 +145,8 @@ fn an_interrupted_first_start_can_be_repeated() {
 fn a_damaged_operator_token_is_named_with_its_file() {
     let place = small();
     let file = place.data().join("admin-token");
-    for content in [&b"\n"[..], b"\xff\xfe"] {
+    let short = "0".repeat(31);
+    for content in [&b"\n"[..], b"\xff\xfe", b"hi\n", short.as_bytes()] {
         fs::write(&file, content).expect("a token");
         let start = place.run(&["serve", "--listen", "127.0.0.1:0"]);
         start.assert_fault(&["admin-token", "remove the file"]);

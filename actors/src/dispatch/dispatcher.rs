@@ -6,8 +6,12 @@ use crate::backends::{BackendLease, BackendSelection, LeaseKind, LeaseRequest};
 use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
 use futures_util::stream;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
+
+/// How often the dispatcher looks whether an object store that failed can be used again.
+const OBJECT_STORE_POLL: Duration = Duration::from_secs(1);
 
 /// A command to the dispatcher. New jobs, free slots, breakers that open or close, and changes of the paused models need no command:
 /// they wake it.
@@ -29,7 +33,7 @@ pub struct Dispatcher {
     selections: [BackendSelection; 3],
     /// The tiers in the order of their turns.
     turns: Vec<Tier>,
-    /// When the next breaker admits a probe, and the timer for it.
+    /// When to dispatch again without a wake-up, and the timer for it.
     probe_timer: Option<(Instant, SpawnHandle)>,
     is_stopping: bool,
 }
@@ -83,7 +87,8 @@ impl Dispatcher {
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
-    /// jobs that begin, and go on during a pause and an orderly stop. Jobs that have begun a run before go on during a pause.
+    /// jobs that begin, and go on during a pause and an orderly stop. Jobs that have begun a run before go on during a pause. No job begins
+    /// while the object store fails.
     fn next(&mut self, now: Instant) -> Option<(usize, Grant)> {
         let Self {
             context,
@@ -103,7 +108,8 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable = !*is_stopping && queues.has_next(*tier, &pause);
+            let is_startable =
+                !*is_stopping && queues.has_next(*tier, &pause) && context.job_objects.is_usable();
             if !is_startable || !selection.accepts_more(waiting) {
                 return None;
             }
@@ -111,13 +117,14 @@ impl Dispatcher {
         })
     }
 
-    /// Dispatches again when a breaker admits a probe, if any run waits.
+    /// Dispatches again when a breaker admits a probe, or after a while if the object store fails, if any run waits.
     fn set_probe_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let (queues, pool) = (self.context.waiting_jobs.own(), &self.context.pool);
         let pause = self.context.process.durable_pause.read();
         let waits =
             |tier| queues.has_next(tier, &pause) || !pool.failover_queue(tier).lock().is_empty();
         let next = match Tier::ALL.into_iter().any(waits) {
+            true if !self.context.job_objects.is_usable() => Some(now + OBJECT_STORE_POLL),
             true => pool.next_probe(now),
             false => None,
         };

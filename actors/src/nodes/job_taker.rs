@@ -80,11 +80,11 @@ impl JobTaker {
         }
     }
 
-    /// Takes jobs for the free slots, and releases unused slots of shared backends. A leaving node takes no jobs, but still takes slots
-    /// for runs that fail over.
+    /// Takes jobs for the free slots, and releases unused slots of shared backends. A node that leaves, or whose object store fails, takes
+    /// no jobs, but still takes slots for runs that fail over.
     async fn take(&self, tier: Tier, full_scans: &mut FullScans) -> Result<(), StoreError> {
         loop {
-            let takes_jobs = !self.node.is_leaving();
+            let takes_jobs = !self.node.is_leaving() && self.dispatch.job_objects.is_usable();
             let DispatchContext {
                 waiting_jobs, pool, ..
             } = &*self.dispatch;

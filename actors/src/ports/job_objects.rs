@@ -16,6 +16,12 @@ pub trait JobObjects: Send + Sync {
     /// [`GenerateError::Storage`](super::GenerateError::Storage) only after it has retried for a while, because the image may have cost money.
     fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage>;
 
+    /// Can it store images, as far as it knows? Meanwhile queued jobs wait, because a backend would be called, and paid, for an image that
+    /// is then lost.
+    fn is_usable(&self) -> bool {
+        true
+    }
+
     fn read_prompt(&self, key: String) -> PortFuture<PromptText>;
 
     /// Deletes the input images of an ended job. Its prompt stays, because its event needs it.

@@ -219,6 +219,7 @@ struct ShelfState {
     refuses: bool,
     is_full: bool,
     hangs: bool,
+    is_lost: bool,
     takes: Duration,
 }
 
@@ -248,6 +249,11 @@ impl Shelf {
         self.state.lock().takes = time;
     }
 
+    /// Makes the store known to fail, or to work again.
+    pub fn set_lost(&self, is_lost: bool) {
+        self.state.lock().is_lost = is_lost;
+    }
+
     /// Makes every further write fail.
     pub fn fill(&self) {
         self.state.lock().is_full = true;
@@ -255,6 +261,10 @@ impl Shelf {
 }
 
 impl JobObjects for Shelf {
+    fn is_usable(&self) -> bool {
+        !self.state.lock().is_lost
+    }
+
     fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {

@@ -1,4 +1,4 @@
-//! Pausing tiers and the whole project.
+//! Pausing tiers and the whole project, and the pause while the object store fails.
 
 use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, World, fresh, quick, run, until};
@@ -62,6 +62,32 @@ fn running_jobs_continue_while_paused() {
         world.done(waiting).await;
         world.check();
     });
+}
+
+#[test]
+fn queued_jobs_wait_while_the_object_store_fails() {
+    for is_node in [false, true] {
+        run(async {
+            let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(60)));
+            let mut plan = Plan::with(generator.clone(), 1);
+            if is_node {
+                plan = plan.among_nodes();
+            }
+            let world = plan.start();
+            world.system.joined().await.expect("it joins");
+            let running = world.accept(A, Tier::Fast, "running").await;
+            until("the first one runs", || generator.running() == 1).await;
+            let waiting = world.accept(A, Tier::Fast, "waiting").await;
+            world.shelf.set_lost(true);
+            world.done(running).await;
+            sleep(A_WHILE).await;
+            assert_eq!(world.state(waiting).as_str(), "queued");
+            assert_eq!(generator.prompts(), ["running"]);
+            world.shelf.set_lost(false);
+            world.done(waiting).await;
+            world.check();
+        });
+    }
 }
 
 #[test]

@@ -48,6 +48,15 @@ pub(super) fn handshake_reason(error: &io::Error) -> &'static str {
             }
             CertificateError::UnknownIssuer => "its certificate is not from a trusted authority",
             CertificateError::Revoked => "its certificate has been revoked",
+            CertificateError::BadEncoding => "its certificate is damaged",
+            CertificateError::BadSignature => "its certificate has a wrong signature",
+            CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+                "its certificate is not for servers: `extendedKeyUsage` lacks `serverAuth`"
+            }
+            // The verifier's own error, which has no variant here. `openssl req -x509` creates such certificates by default.
+            CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
+                "its certificate is that of an authority (`CA:TRUE`), not of a server (`CA:FALSE`)"
+            }
             _ => "its certificate is not valid",
         },
         Some(_) => "the TLS handshake failed",

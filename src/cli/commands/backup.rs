@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Read every image in the repository that the backup needs, and copy damaged ones again.
     #[arg(long, conflicts_with = "without_images")]
     repair: bool,
-    /// Exit with code 0 even if images of done jobs are missing in the object store.
+    /// Exit with code 0 even if images of done jobs are missing or damaged in the object store.
     #[arg(long, conflicts_with = "without_images")]
     even_with_faults: bool,
     /// Print the manifest of the backup as JSON.
@@ -81,14 +81,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         true => print_json(&to_value(&manifest)?)?,
         false => print(&summary(&manifest, &place, config.storage.url.is_some()))?,
     }
-    let missing = manifest.images.as_ref().map_or(0, |it| it.missing);
-    if missing > 0 {
+    let images = manifest.images.unwrap_or_default();
+    for fault in &images.damaged_names {
+        note(&format!("DAMAGED: {fault}; the backup leaves it out"));
+    }
+    if let Some(more) = verify::more_damaged(images.damaged - images.damaged_names.len() as u64) {
+        note(&format!("DAMAGED: {more}"));
+    }
+    let lost = images.missing - images.damaged;
+    if lost > 0 {
         note(&format!(
             "MISSING: the object store lacks {} of done jobs, so the backup does too; list them with `tintype verify --backup {place}`",
-            counted(missing, "image")
+            counted(lost, "image")
         ));
     }
-    Ok(exit_code(missing == 0 || arguments.even_with_faults))
+    Ok(exit_code(images.missing == 0 || arguments.even_with_faults))
 }
 
 /// Creates a backup. Returns its manifest, and whether its time was recorded.

@@ -1,5 +1,6 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
+mod cancel;
 mod erase;
 
 use crate::cli::batch_id::parse_batch_id;
@@ -10,7 +11,8 @@ use crate::cli::output::{Column, field_lines, truncate};
 use crate::cli::problem_text::ErrorResponse;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use tintype_api::{BackendError, JobRecord};
+use serde_json::Value;
+use tintype_api::{BackendError, JobRecord, Page};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::time::Timestamp;
@@ -38,8 +40,8 @@ pub enum Command {
     List(List),
     /// Show a job with its request, price and image URL.
     Show(Target),
-    /// Cancel a queued job and release its reservation.
-    Cancel(Target),
+    /// Cancel a queued job, or all queued jobs of an API key, and release the reservations.
+    Cancel(cancel::Cancel),
     /// Delete the image of a job. The job is kept, with its charge.
     DeleteImage(Target),
     /// Erase the personal data of an ended job, or of all matching jobs. The jobs are kept, with their charges.
@@ -106,10 +108,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
                 response.map_err(|error| name_job(error, target.id, target.account.as_deref()))?;
             target.common.show(response, describe)
         }
-        Command::Cancel(target) => {
-            let text = format!("canceled {}; nothing is charged", target.id);
-            delete(&target, "", &text).await
-        }
+        Command::Cancel(arguments) => cancel::run(arguments).await,
         Command::DeleteImage(target) => {
             let text = format!("deleted the image of {}", target.id);
             delete(&target, "/image", &text).await
@@ -140,6 +139,26 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let filters: Vec<(&str, String)> = filters.into_iter().chain(members).collect();
     let found = operator.list("/jobs", &filters, arguments.page).await?;
     arguments.common.show_list(found, &COLUMNS)
+}
+
+/// All pages of a list. A page may be empty although more follow, because a filter scans a bounded number of jobs.
+async fn all_matching(
+    operator: &Operator,
+    filters: &[(&str, String)],
+) -> anyhow::Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let mut page = PageOptions::default();
+    loop {
+        let Page { data, next_cursor } = operator.list("/jobs", filters, page).await?;
+        found.extend(data);
+        if next_cursor.is_none() {
+            return Ok(found);
+        }
+        page = PageOptions {
+            cursor: next_cursor,
+            ..PageOptions::default()
+        };
+    }
 }
 
 /// The query parameters of a filter by metadata.

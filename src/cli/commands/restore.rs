@@ -35,10 +35,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
     let restored = restore_all(&arguments, &config, &say);
-    let (manifest, restored, vault_key) = actix_web::rt::System::new().block_on(restored)?;
+    let (manifest, restored, vault_key, newest) =
+        actix_web::rt::System::new().block_on(restored)?;
     progress.finish_and_clear();
-    let text = summary(&config, &manifest, &restored, &vault_key);
-    print(&(text + &data_dir_init::pending_work(&restored.loaded)))?;
+    let mut text = summary(&config, &manifest, &restored, &vault_key);
+    text += &data_dir_init::pending_work(&restored.loaded);
+    if newest != manifest.id {
+        text += &format!(
+            "{} has a newer backup, {}; use a new backup location from now on, because `tintype backup` does not replace images that \
+             newer backups need\n",
+            arguments.place,
+            escape_control_chars(&newest)
+        );
+    }
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,10 +56,12 @@ async fn restore_all(
     arguments: &Arguments,
     config: &Config,
     say: &dyn Fn(String),
-) -> anyhow::Result<(Manifest, RestoreOutcome, VaultKeySource)> {
+) -> anyhow::Result<(Manifest, RestoreOutcome, VaultKeySource, String)> {
     let data_dir = &config.storage.data_dir;
     let repository = Repository::open_existing(&arguments.place)?;
     let manifest = repository.manifest(arguments.id.as_deref()).await?;
+    let newest = repository.ids().await?.pop_last();
+    let newest = newest.unwrap_or_else(|| manifest.id.clone());
     let open_objects = |is_bucket: bool| {
         let opens = manifest.images.is_some() && config.storage.objects.is_some() == is_bucket;
         let open = || object_store::open_unsigned(config);
@@ -83,7 +95,7 @@ async fn restore_all(
     }
     drop(store);
     init.finish()?;
-    Ok((manifest, restored, vault_key))
+    Ok((manifest, restored, vault_key, newest))
 }
 
 fn summary(
@@ -97,8 +109,17 @@ fn summary(
         Some(url) => url.to_string(),
         None => data_dir.display().to_string(),
     };
+    let is_complete = restored.missing.is_empty()
+        && restored.damaged.objects.is_empty()
+        && restored.wrong_lengths.is_empty()
+        && restored.report.faults.is_empty();
+    let verdict = if is_complete {
+        "all verified"
+    } else {
+        "with faults"
+    };
     let mut text = format!(
-        "restored backup {} of {} into {target}: {} and {}, all verified\n",
+        "restored backup {} of {} into {target}: {} and {}, {verdict}\n",
         escape_control_chars(&manifest.id),
         escape_control_chars(&manifest.taken_at),
         counted(restored.loaded.summary.records, "record"),
@@ -110,7 +131,8 @@ fn summary(
     }
     for key in &restored.missing {
         let key = escape_control_chars(key);
-        text += &format!("MISSING: {key} was already missing at the time of the backup\n");
+        text +=
+            &format!("MISSING: {key} was already missing or damaged at the time of the backup\n");
     }
     let damaged = restored.damaged.objects.iter().map(|(_, fault)| fault);
     for fault in damaged.chain(&more_damaged(restored.damaged.omitted)) {

@@ -210,7 +210,8 @@ async fn print_startup_message(
             error.reason()
         ),
     };
-    if let Some(key) = bootstrap::issue_first_key(accounts).await? {
+    let first_key = bootstrap::issue_first_key(accounts).await?;
+    if let Some(key) = &first_key {
         let account = bootstrap::ensure_account(accounts).await?;
         text += &format!(
             "
@@ -249,7 +250,11 @@ Then poll its status_url with the same Authorization header until the status is 
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
     {
-        tracing::warn!(%error, "could not print the address and the first key: standard output is closed");
+        let lost = match first_key {
+            Some(_) => "; the first API key is lost: create another one with `tintype key add`",
+            None => "",
+        };
+        tracing::warn!(%error, "could not print the address{lost}");
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::objects::{FileSigningKey, ObjectStorage};
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{StartError, engine, object_store};
-use crate::webhooks::Vault;
+use crate::webhooks::{Vault, VaultError};
 use anyhow::Context as _;
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +123,13 @@ async fn secret_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<Str
     let opens_vault = match VaultKeySource::of(store).await? {
         VaultKeySource::KeyFile => has_key_files,
         VaultKeySource::Unused => exists(SECRETS_KEY),
-        VaultKeySource::ClusterSecret => config.cluster.secret.is_some(),
+        VaultKeySource::ClusterSecret => {
+            let has_secret = config.cluster.secret.is_some();
+            if !has_secret && store.any_webhook().await?.is_some() {
+                faults.push(VaultError::NoSecret.into());
+            }
+            has_secret
+        }
     };
     if opens_vault {
         match secrets.open_vault(config, store).await {
@@ -186,7 +192,9 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         counted(manifest.keys.iter().flatten().count(), "key file")
     );
     let missing = restored.missing.iter().map(|key| {
-        format!("{key} is the image of a done job, and was missing at the time of the backup")
+        format!(
+            "{key} is the image of a done job, and was missing or damaged at the time of the backup"
+        )
     });
     let DamagedParts {
         objects,

@@ -1,14 +1,16 @@
 //! `tintype webhook`: webhooks of a running server, and a local receiver for testing.
 
+mod reset_secrets;
+
 use super::listen;
-use crate::cli::common::{AccountScope, Common, yes_or_no};
+use crate::cli::common::{AccountScope, yes_or_no};
 use crate::cli::operator::body;
 use crate::cli::output::{Column, escape_control_chars, field_lines};
+use crate::cli::webhook_ref::WebhookRef;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
-use tintype_storage::domain::webhook::WebhookId;
 
 const COLUMNS: [Column<Webhook>; 5] = [
     ("WEBHOOK", |it| it.webhook_id.to_string()),
@@ -34,6 +36,9 @@ pub enum Command {
     Test(Test),
     /// Replace the secret of a webhook. The old secret also signs `webhook-signature` for 24 more hours.
     Rotate(Target),
+    /// Give new secrets to the webhooks of a stopped server whose secrets cannot be decrypted, because `secrets-key` or TINTYPE_SECRET is
+    /// lost.
+    ResetSecrets(reset_secrets::Arguments),
     /// Receive, verify and print deliveries on this machine.
     Listen(listen::Arguments),
 }
@@ -52,8 +57,9 @@ pub struct Add {
 #[derive(Args)]
 #[group(required = true, multiple = true, args = ["url", "encoding", "active"])]
 pub struct Change {
-    /// Id of the webhook.
-    id: WebhookId,
+    /// The webhook, by id or URL.
+    #[arg(value_name = "ID_OR_URL")]
+    id: WebhookRef,
     /// New URL. Pending deliveries go to it; those for a callback_url with the old URL fail.
     #[arg(long)]
     url: Option<String>,
@@ -64,27 +70,29 @@ pub struct Change {
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
 pub struct Target {
-    /// Id of the webhook.
-    id: WebhookId,
+    /// The webhook, by id or URL.
+    #[arg(value_name = "ID_OR_URL")]
+    id: WebhookRef,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 #[derive(Args)]
 #[group(required = true, multiple = false, args = ["id", "operator"])]
 pub struct Test {
-    /// Id of the webhook.
-    id: Option<WebhookId>,
+    /// The webhook, by id or URL.
+    #[arg(value_name = "ID_OR_URL")]
+    id: Option<WebhookRef>,
     /// Test the operator's webhook: `webhook_url` in [operator] of the configuration.
     #[arg(long)]
     operator: bool,
     #[command(flatten)]
-    common: Common,
+    scope: AccountScope,
 }
 
 fn encoding(word: &str) -> Result<Encoding, String> {
@@ -96,27 +104,29 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Add(arguments) => add(arguments).await,
         Command::List(scope) => scope.show_list("/webhooks", &COLUMNS).await,
-        Command::Show(Target { id, common }) => {
-            let response = common.operator()?.get(&path(id)).await?;
-            common.show(response, describe)
+        Command::Show(Target { id, scope }) => {
+            let (operator, path) = id.path(&scope).await?;
+            let response = operator.get(&path).await?;
+            scope.common.show(response, describe)
         }
         Command::Change(arguments) => change(arguments).await,
-        Command::Rm(Target { id, common }) => {
-            let response = common.operator()?.delete(&path(id)).await?;
-            common.confirm(&response, &format!("deleted {id}"))
+        Command::Rm(Target { id, scope }) => {
+            let (operator, path) = id.path(&scope).await?;
+            let response = operator.delete(&path).await?;
+            let id = path.rsplit('/').next().unwrap_or_default();
+            scope.common.confirm(&response, &format!("deleted {id}"))
         }
         Command::Test(arguments) => test(arguments).await,
-        Command::Rotate(Target { id, common }) => {
-            let path = format!("{}/rotate-secret", path(id));
-            let response = common.operator()?.post(&path, None).await?;
-            common.show(response, describe)
+        Command::Rotate(Target { id, scope }) => {
+            let (operator, path) = id.path(&scope).await?;
+            let response = operator
+                .post(&format!("{path}/rotate-secret"), None)
+                .await?;
+            scope.common.show(response, describe)
         }
+        Command::ResetSecrets(arguments) => reset_secrets::run(arguments).await,
         Command::Listen(arguments) => listen::run(arguments).await,
     }
-}
-
-fn path(id: WebhookId) -> String {
-    format!("/webhooks/{id}")
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
@@ -132,19 +142,19 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
         ("encoding", arguments.encoding.map(|it| it.as_str().into())),
         ("active", arguments.active.map(Value::from)),
     ]);
-    let operator = arguments.common.operator()?;
-    let response = operator.patch(&path(arguments.id), body.into()).await?;
-    arguments.common.show(response, describe)
+    let (operator, path) = arguments.id.path(&arguments.scope).await?;
+    let response = operator.patch(&path, body.into()).await?;
+    arguments.scope.common.show(response, describe)
 }
 
 async fn test(arguments: Test) -> anyhow::Result<()> {
-    let Test { id, common, .. } = arguments;
-    let path = match id {
-        Some(id) => format!("{}/test", path(id)),
-        None => "/operator-webhook/test".to_owned(),
+    let Test { id, scope, .. } = arguments;
+    let (operator, path) = match id {
+        Some(id) => id.path(&scope).await?,
+        None => (scope.common.operator()?, "/operator-webhook".to_owned()),
     };
-    let response = common.operator()?.post(&path, None).await?;
-    common.show(response, |sent: Delivery| {
+    let response = operator.post(&format!("{path}/test"), None).await?;
+    scope.common.show(response, |sent: Delivery| {
         format!(
             "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
             escape_control_chars(&sent.url),

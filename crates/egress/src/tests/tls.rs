@@ -71,6 +71,31 @@ async fn a_certificate_for_another_name_or_time_is_refused() {
 }
 
 #[tokio::test]
+async fn a_certificate_of_an_authority_or_for_clients_is_refused_with_the_reason() {
+    let authority = authority();
+    let ca = file(&authority.pem());
+    let client = client(Some(ca.path())).unwrap();
+    let mut of_authority = leaf("pictures.example");
+    of_authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let mut for_clients = leaf("pictures.example");
+    for_clients.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    for (params, reason) in [
+        (
+            of_authority,
+            "its certificate is that of an authority (`CA:TRUE`), not of a server (`CA:FALSE`)",
+        ),
+        (
+            for_clients,
+            "its certificate is not for servers: `extendedKeyUsage` lacks `serverAuth`",
+        ),
+    ] {
+        let server = serve(&authority, params, small()).await;
+        let refused = get(&client, "pictures.example", server.port()).await;
+        assert_eq!(refused, Err(Error::Tls(reason)));
+    }
+}
+
+#[tokio::test]
 async fn a_server_without_tls_is_a_tls_fault() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

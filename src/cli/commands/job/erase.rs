@@ -1,12 +1,12 @@
 //! `tintype job erase`: erases the content of one ended job, or of all matching jobs of an account.
 
-use super::{COLUMNS, Target, delete, member, metadata_filters};
+use super::{COLUMNS, Target, all_matching, delete, member, metadata_filters};
 use crate::cli::common::{Common, parse_end, parse_time};
-use crate::cli::operator::{Operator, PageOptions, only_set, read_all};
+use crate::cli::operator::{only_set, read_all};
 use crate::cli::output::note;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tintype_api::{JobRecord, Page};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
@@ -101,24 +101,4 @@ async fn erase_matching(erase: &Erase) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// All pages of a list. A page may be empty although more follow, because a filter scans a bounded number of jobs.
-async fn all_matching(
-    operator: &Operator,
-    filters: &[(&str, String)],
-) -> anyhow::Result<Vec<Value>> {
-    let mut found = Vec::new();
-    let mut page = PageOptions::default();
-    loop {
-        let Page { data, next_cursor } = operator.list("/jobs", filters, page).await?;
-        found.extend(data);
-        if next_cursor.is_none() {
-            return Ok(found);
-        }
-        page = PageOptions {
-            cursor: next_cursor,
-            ..PageOptions::default()
-        };
-    }
 }

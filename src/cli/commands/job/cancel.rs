@@ -1,0 +1,92 @@
+//! `tintype job cancel`: cancels one queued job, or all queued jobs of an API key.
+
+use super::{Target, all_matching, delete};
+use crate::cli::common::Common;
+use crate::cli::key_ref::KeyRef;
+use crate::cli::operator::{only_set, read_all};
+use crate::cli::problem_text::ErrorResponse;
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::json;
+use tintype_api::JobRecord;
+use tintype_storage::domain::counted::counted;
+use tintype_storage::domain::ids::JobId;
+
+#[derive(Args)]
+pub struct Cancel {
+    /// Id of the job. Without it, the command cancels all queued jobs of --key.
+    id: Option<JobId>,
+    /// The API key whose queued jobs are canceled, by id or name. A deleted key has only its id.
+    #[arg(
+        long,
+        value_name = "ID_OR_NAME",
+        required_unless_present = "id",
+        conflicts_with = "id"
+    )]
+    key: Option<KeyRef>,
+    /// The account, by id or name. Faster with many accounts [default: search all accounts].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub async fn run(cancel: Cancel) -> anyhow::Result<()> {
+    let Cancel {
+        id,
+        key,
+        account,
+        common,
+    } = cancel;
+    let Some(id) = id else {
+        let key = key.context("give the id of a job, or --key")?;
+        return cancel_of_key(&key, account.as_deref(), &common).await;
+    };
+    let target = Target {
+        id,
+        account,
+        common,
+    };
+    let text = format!("canceled {id}; nothing is charged");
+    delete(&target, "", &text).await
+}
+
+async fn cancel_of_key(key: &KeyRef, account: Option<&str>, common: &Common) -> anyhow::Result<()> {
+    let operator = common.operator()?;
+    let filters = only_set([
+        ("key_id", Some(key.resolve(&operator, account).await?)),
+        ("account_id", operator.account_id(account).await?),
+        ("status", Some("queued".to_owned())),
+    ]);
+    let jobs: Vec<JobRecord> = read_all(all_matching(&operator, &filters).await?)?;
+    let (mut canceled, mut started) = (0, 0);
+    for job in &jobs {
+        let path = format!("/jobs/{}?account_id={}", job.job.job_id, job.account_id);
+        match operator.delete(&path).await {
+            Ok(_) => canceled += 1,
+            Err(error) if is_no_longer_queued(&error) => started += 1,
+            Err(error) => {
+                let done = counted(canceled, "job");
+                let advice = format!("canceled {done}; repeat the command for the others");
+                return Err(error.context(advice));
+            }
+        }
+    }
+    let mut text = format!(
+        "canceled {}; nothing is charged for them",
+        counted(canceled, "queued job")
+    );
+    if started > 0 {
+        text += &format!(
+            "\nnot canceled: {}, which started meanwhile",
+            counted(started, "job")
+        );
+    }
+    common.confirm(&json!({"canceled": canceled, "started": started}), &text)
+}
+
+fn is_no_longer_queued(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<ErrorResponse>()
+        .is_some_and(|it| it.is_conflict() || it.is_not_found())
+}
