@@ -262,11 +262,11 @@ mod tests {
             page.add(job, url(job).as_deref(), waiting(job));
         }
         let view = |job| ListedJob::new(job, crate::Job::new(job, url(job), waiting(job)));
-        let page = Page::of(
+        let same = Page::of(
             jobs.iter().map(view).collect(),
             next.map(|id| *id.as_bytes()),
         );
-        let expected = serde_json::to_string(&page).expect("JSON");
+        let expected = serde_json::to_string(&same).expect("JSON");
         assert_eq!(String::from_utf8(page.end(next)).expect("text"), expected);
     }
 
