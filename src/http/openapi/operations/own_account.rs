@@ -45,7 +45,7 @@ pub fn daily_usage(builder: &mut DocumentBuilder<'_>) -> Operation {
     let day = || json!({"type": "string", "format": "date"});
     Operation::new("listUsage", "Account", "List daily usage")
         .text("The images and charges of each UTC day, key, model and resolution; oldest first. A job counts on the day on which it ended. The range has at most 366 days.")
-        .window()
+        .window_with_cursor(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9a-f-]{36}\.(fast|quality|pro)\.[124]K$")
         .query("from", "The first UTC day. Default: 29 days before the last one.", day())
         .query("to", "The last UTC day, which is included. Default: today.", day())
         .query("key", "Only jobs of this key.", uuid())
