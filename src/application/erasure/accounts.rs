@@ -22,14 +22,16 @@ use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::api_key::{ApiKey, DeletedKey};
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::file_batch::FileBatch;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{ERASED, Job};
 use tintype_storage::engine::Direction;
 use tintype_storage::store::tables::{
     BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELIVERIES, FILE_BATCHES, PEOPLE, UPLOADED_FILES,
 };
-use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Writes};
+use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Record, Table, Writes};
 use uuid::Uuid;
 
 /// Records read, and changed in one commit.
@@ -137,12 +139,18 @@ pub async fn erase(
                     (next, Phase::Batches)
                 }
                 Phase::Batches => {
-                    let next = erase_batches(&jobs, account, after, limit).await?;
+                    let erased = |it: &Batch| (it.id, it.erased());
+                    let page = erase_batches(core, &BATCHES, erased, account, after, limit);
+                    let (changed, next) = page.await?;
+                    for batch in &changed {
+                        delete_objects(&jobs, NamedObject::of_batch(batch)).await?;
+                    }
                     (next, Phase::FileBatches)
                 }
                 Phase::FileBatches => {
-                    let next = erase_file_batches(core, account, after, limit).await?;
-                    (next, Phase::Deliveries)
+                    let erased = |it: &FileBatch| (it.id, it.erased());
+                    let page = erase_batches(core, &FILE_BATCHES, erased, account, after, limit);
+                    (page.await?.1, Phase::Deliveries)
                 }
                 Phase::Deliveries => {
                     let next = erase_deliveries(core, account, after, limit).await?;
@@ -271,42 +279,29 @@ async fn has_content(core: &Core, account: AccountId) -> Result<bool, Error> {
     Ok(!is_erased)
 }
 
-/// Erases the metadata of a page of batches, with that of their files. Returns the last one unless no other follows.
-async fn erase_batches(
-    jobs: &JobService,
+/// Erases the metadata of a page of batches, or of those submitted as files. Returns the changed records, and the last id of the page unless
+/// no other follows.
+async fn erase_batches<R: Record + PartialEq>(
+    core: &Core,
+    table: &Table<(AccountId, BatchId), R>,
+    erased: impl Fn(&R) -> (BatchId, R),
     account: AccountId,
     after: Option<[u8; 16]>,
     limit: usize,
-) -> Result<Option<[u8; 16]>, Error> {
-    let core = &jobs.core;
+) -> Result<(Vec<R>, Option<[u8; 16]>), Error> {
     // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
     let guard = core.locks.favourites.lock().await?;
-    let page = BATCHES.page(&core.store, &account, limit, after).await?;
-    let mut found = page.items;
-    found.retain(|it| *it != it.erased());
-    let erased = found.iter();
-    let erased = erased.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
-    commit(core, guard, erased.collect()).await?;
-    for batch in &found {
-        delete_objects(jobs, NamedObject::of_batch(batch)).await?;
+    let page = table.page(&core.store, &account, limit, after).await?;
+    let (mut changed, mut writes) = (Vec::new(), Writes::new());
+    for record in page.items {
+        let (id, erased) = erased(&record);
+        if record != erased {
+            writes.push(table.put(&(account, id), &erased));
+            changed.push(record);
+        }
     }
-    Ok(page.next)
-}
-
-/// As [`erase_batches`].
-async fn erase_file_batches(
-    core: &Core,
-    account: AccountId,
-    after: Option<[u8; 16]>,
-    limit: usize,
-) -> Result<Option<[u8; 16]>, Error> {
-    let guard = core.locks.favourites.lock().await?;
-    let page = FILE_BATCHES.page(&core.store, &account, limit, after);
-    let page = page.await?;
-    let found = page.items.iter().filter(|it| **it != it.erased());
-    let erased = found.map(|it| FILE_BATCHES.put(&(account, it.id), &it.erased()));
-    commit(core, guard, erased.collect()).await?;
-    Ok(page.next)
+    commit(core, guard, writes).await?;
+    Ok((changed, page.next))
 }
 
 /// Erases what a page of deliveries has sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload
