@@ -26,8 +26,8 @@ const MAX_CONCURRENT: usize = 14;
 /// A failed ingestion waits this long for its cleanup before it returns; the cleanup continues.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Fetches the images and stores them as `prefix/0.png`, `prefix/1.jpg` and so on. See [`CallInputs::fetch`](super::CallInputs::fetch). `prefix` must belong to
-/// this call alone.
+/// Fetches the images and stores them as `prefix/0.png`, `prefix/1.jpg` and so on. `prefix` must belong to this call alone. See
+/// [`CallInputs::fetch`](super::CallInputs::fetch).
 pub async fn ingest(
     egress: &Client,
     store: SharedStore,
