@@ -1,12 +1,12 @@
 //! Beyond the specification: the operator erases the personal data of a job, and the accounts still add up.
 
+use crate::panel_search::index;
 use crate::support::batches::entry_with;
 use crate::support::http::Request;
 use crate::support::sample_images::png;
 use crate::support::{Behaviour, Customer, Options, Origin, Server, Wire, fox_with, origin, until};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype::application::jobs::search_index::SearchIndexer;
 use tintype_storage::engine::{Direction, KeyRange};
 use tintype_storage::store::tables::table_of;
 
@@ -51,20 +51,6 @@ fn words(word: &str) -> String {
     words.join(" ")
 }
 
-/// Builds the search index as far as it can.
-fn index(server: &Server) {
-    server.clock.advance(Duration::from_secs(11));
-    let runtime = actix_web::rt::System::new();
-    runtime.block_on(async {
-        let mut indexer = SearchIndexer::default();
-        let core = server.inside();
-        indexer.begin_round(core).await.unwrap();
-        while !indexer.is_done() {
-            indexer.turn(core).await.unwrap();
-        }
-    });
-}
-
 #[test]
 fn an_erased_job_leaves_no_text_of_its_caller_and_keeps_its_charge() {
     let long_path = format!("/{NAME}/{}", "a".repeat(500));
@@ -93,6 +79,7 @@ fn an_erased_job_leaves_no_text_of_its_caller_and_keeps_its_charge() {
     let failed = create(&server, &customer, json!({"prompt": "a fox"}));
     let refused = server.job_once(&customer, &failed, "failed");
     assert!(has_name(refused["error"].as_str().unwrap().as_bytes()));
+    server.clock.advance(Duration::from_secs(11));
     index(&server);
     let members = server.results(&customer, &batch);
     let members = members

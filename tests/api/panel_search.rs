@@ -12,6 +12,19 @@ use tintype_storage::store::tables::ENDED_JOBS;
 use tintype_storage::testing::samples;
 use uuid::Uuid;
 
+/// Builds the search index as far as it can.
+pub fn index(server: &Server) {
+    let runtime = actix_web::rt::System::new();
+    runtime.block_on(async {
+        let mut indexer = SearchIndexer::default();
+        let core = server.inside();
+        indexer.begin_round(core).await.unwrap();
+        while !indexer.is_done() {
+            indexer.turn(core).await.unwrap();
+        }
+    });
+}
+
 struct Desk {
     server: Server,
     customer: Customer,
@@ -104,19 +117,6 @@ impl Desk {
         });
     }
 
-    /// Builds the index as far as it can.
-    fn index(&self) {
-        let runtime = actix_web::rt::System::new();
-        runtime.block_on(async {
-            let mut indexer = SearchIndexer::default();
-            let core = self.server.inside();
-            indexer.begin_round(core).await.unwrap();
-            while !indexer.is_done() {
-                indexer.turn(core).await.unwrap();
-            }
-        });
-    }
-
     fn last_indexed(&self) -> Option<JobId> {
         let store = &self.server.inside().store;
         store.search_index_end(self.model.account).wait().unwrap()
@@ -138,7 +138,7 @@ fn a_store_without_an_index_gets_one_and_is_searched_by_it() {
     assert_eq!(page["index_behind"], serde_json::json!({"until": null}));
     assert_eq!(desk.all("prompt=zebra"), ["a zebra"]);
     desk.age();
-    desk.index();
+    index(&desk.server);
     // With the index, the search finds the one record at once.
     let page = desk.page("prompt=ZEBRA");
     assert_eq!(page["data"][0]["prompt"], "a zebra");
@@ -180,7 +180,7 @@ fn a_search_returns_the_same_jobs_with_and_without_the_index() {
     for indexed in [false, true] {
         if indexed {
             desk.age();
-            desk.index();
+            index(&desk.server);
             assert!(desk.last_indexed().is_some());
             // The search also finds jobs newer than the index.
             desk.add(1 << 30, (3_000..3_100).map(prompt));
@@ -218,16 +218,16 @@ fn young_jobs_and_those_that_fill_no_block_are_not_indexed() {
     let prompt = |at: usize| format!("picture {at}");
     // Together with the first job they fill a block.
     let desk = Desk::with((0..MAX_JOBS - 1).map(prompt));
-    desk.index();
+    index(&desk.server);
     assert_eq!(desk.last_indexed(), None);
     desk.age();
-    desk.index();
+    index(&desk.server);
     assert_eq!(desk.last_indexed(), Some(desk.model.id));
     assert_eq!(desk.all("prompt=picture+254"), ["picture 254"]);
 
     let desk = Desk::with((0..MAX_JOBS - 2).map(prompt));
     desk.age();
-    desk.index();
+    index(&desk.server);
     assert_eq!(desk.last_indexed(), None);
     assert_eq!(desk.all("prompt=picture+253"), ["picture 253"]);
 }

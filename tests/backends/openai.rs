@@ -5,7 +5,7 @@ use crate::service::{
     start,
 };
 use crate::stub::{Reply, Stub};
-use crate::support::sample_images::{encoded, png};
+use crate::support::sample_images::{encoded, png, transparent};
 use crate::support::{Customer, OneNode, Origin, Server, fox_with, origin};
 use image::ImageFormat;
 use serde_json::{Value, json};
@@ -97,13 +97,6 @@ fn a_backend_without_transparent_backgrounds_is_passed_over() {
 }
 
 /// A PNG with an alpha channel.
-fn transparent(width: u32, height: u32) -> Vec<u8> {
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    let image = image::DynamicImage::from(image::RgbaImage::new(width, height));
-    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
-    bytes.into_inner()
-}
-
 #[test]
 fn jobs_with_the_same_prompt_have_different_seeds_in_the_form_that_the_server_reads() {
     for (format, model) in [

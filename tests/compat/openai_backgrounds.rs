@@ -3,8 +3,8 @@
 use crate::file_batches::line;
 use crate::fixture::ResponseAssertions;
 use crate::openai_edits;
-use crate::openai_masks::transparent;
 use crate::output_formats::{fox, image_of, server_with};
+use crate::support::sample_images::transparent;
 use crate::support::{Server, merge, sample_images};
 use image::DynamicImage;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Batches of `/v1/images/edits`.
 
 use crate::file_batches::lines;
-use crate::openai_masks::transparent;
+use crate::support::sample_images::transparent;
 use crate::support::{Customer, Options, Origin, Server, origin, sample_images, until};
 use serde_json::{Value, json};
 

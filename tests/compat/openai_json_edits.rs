@@ -2,8 +2,8 @@
 
 use crate::fixture::{ResponseAssertions, image};
 use crate::openai_edits::{call, form};
-use crate::openai_masks::transparent;
 use crate::support::http::Request;
+use crate::support::sample_images::transparent;
 use crate::support::{Customer, OneNode, Options, Origin, Server, origin, sample_images, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

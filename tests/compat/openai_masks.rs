@@ -2,17 +2,9 @@
 
 use crate::fixture::ResponseAssertions;
 use crate::openai_edits::{call, form};
+use crate::support::sample_images::transparent;
 use crate::support::{Customer, Server, sample_images, until};
-use image::{DynamicImage, ImageFormat, RgbaImage};
-use std::io::Cursor;
-
-/// A PNG with an alpha channel.
-pub fn transparent(width: u32, height: u32) -> Vec<u8> {
-    let mut bytes = Cursor::new(Vec::new());
-    let image = DynamicImage::from(RgbaImage::new(width, height));
-    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
-    bytes.into_inner()
-}
+use image::ImageFormat;
 
 fn send(
     server: &Server,

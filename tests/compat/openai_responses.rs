@@ -1,9 +1,8 @@
 //! OpenAI's Responses API with its tool `image_generation`: synchronous calls.
 
 use crate::fixture::ResponseAssertions;
-use crate::openai_masks::transparent;
 use crate::support::http::Request;
-use crate::support::sample_images::{self, tiny_png};
+use crate::support::sample_images::{self, tiny_png, transparent};
 use crate::support::{
     Answer, Behaviour, Customer, OneNode, Options, Origin, Server, merge, origin, until,
 };

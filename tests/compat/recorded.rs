@@ -2,9 +2,8 @@
 //! openai 1.109 and 3.52. A request that several SDKs send is listed once.
 
 use crate::fixture::ResponseAssertions;
-use crate::openai_masks;
 use crate::support::http::Request;
-use crate::support::{Customer, Server};
+use crate::support::{Customer, Server, sample_images};
 use serde_json::Value;
 
 fn cases() -> Vec<Value> {
@@ -42,7 +41,7 @@ fn form(call: Request, parts: &Value) -> Request {
         bytes.extend(b"\r\n");
         let data = text(part, "data");
         if data.starts_with('<') {
-            bytes.extend(openai_masks::transparent(8, 8));
+            bytes.extend(sample_images::transparent(8, 8));
         } else {
             bytes.extend(data.as_bytes());
         }

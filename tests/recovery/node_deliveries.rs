@@ -4,6 +4,7 @@
 use crate::bucket::Bucket;
 use crate::client::Client;
 use crate::kill_deliveries::{Log, receiver};
+use crate::kill_load::register_url;
 use crate::peer::Peer;
 use crate::served_nodes::places;
 use crate::test_directory::{Service, TestDirectory, signal, until};
@@ -13,17 +14,6 @@ use tintype_postgres::testing::server;
 /// They fall into nearly as many shards, so that each node serves some.
 const RECEIVERS: usize = 8;
 const ROUNDS: usize = 3;
-
-fn register(place: &TestDirectory, service: &Service, receivers: &[(String, Log)]) {
-    let operator = Client::new(&service.address(), &place.token());
-    let accounts = operator.get("/admin/v1/accounts").json();
-    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
-    let path = format!("/admin/v1/accounts/{account}/webhooks");
-    for (url, _) in receivers {
-        let made = operator.call("POST", &path, Some(&json!({ "url": url })));
-        assert_eq!(made.status, 201, "{}", made.json());
-    }
-}
 
 /// How often receivers accepted the delivery of a job.
 fn taken(log: &Log, job: &str) -> usize {
@@ -40,7 +30,9 @@ fn the_receivers_of_a_frozen_node_get_their_deliveries_from_other_nodes() {
     let mut nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     let receivers: Vec<(String, Log)> = (0..RECEIVERS).map(|_| receiver()).collect();
-    register(&places[0], &nodes[0], &receivers);
+    for (url, _) in &receivers {
+        register_url(&places[0], &nodes[0], url);
+    }
     let clients = nodes.each_ref().map(|it| it.client(&key));
     let mut jobs = Vec::new();
     for round in 0..ROUNDS {

@@ -4,11 +4,12 @@
 use crate::bucket::Bucket;
 use crate::client::Client;
 use crate::kill_load::{
-    Memory, Rng, acknowledged, configure, create_until_cut, end_exactly, load_and_kill, number,
-    register,
+    Memory, acknowledged, configure, create_until_cut, end_exactly, load_and_kill, number, register,
 };
 use crate::peer::Peer;
 use crate::test_directory::{Service, TestDirectory, until};
+use rand::SeedableRng as _;
+use rand::rngs::SmallRng;
 use serde_json::json;
 use std::sync::Mutex;
 use tintype_postgres::testing::{Server, server};
@@ -72,7 +73,7 @@ fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
     let (peer, memory) = (Peer::start(), Mutex::new(Memory::default()));
     let place = place(&database.url(), &bucket);
     configure(&place, &peer);
-    let (mut rng, mut key) = (Rng(1), None);
+    let (mut rng, mut key) = (SmallRng::seed_from_u64(1), None);
     for round in 0..kills {
         let mut service = place.serve();
         if key.is_none() {

@@ -62,6 +62,45 @@ fn no_source_contains_a_path_of_a_development_machine() {
     assert_none("paths of a machine", found);
 }
 
+/// The lines of a Rust source that begin a block which rustdoc would compile.
+fn examples_in(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut is_fenced, mut follows_blank) = (false, true);
+    for line in text.lines() {
+        let comment = line.trim_start();
+        let comment = comment.strip_prefix("///").or(comment.strip_prefix("//!"));
+        let Some(comment) = comment else {
+            (is_fenced, follows_blank) = (false, true);
+            continue;
+        };
+        let words = comment.trim_start();
+        if let Some(kind) = words.strip_prefix("```").or(words.strip_prefix("~~~")) {
+            if !is_fenced && !kind.starts_with("text") {
+                found.push(line);
+            }
+            is_fenced = !is_fenced;
+        } else if !is_fenced && follows_blank && comment.starts_with("     ") {
+            found.push(line);
+        }
+        follows_blank = words.is_empty();
+    }
+    found
+}
+
+/// `tests/run` compiles no examples, because there are none.
+#[test]
+fn no_documentation_contains_an_example_in_rust() {
+    let of_each_kind =
+        "/// ```\n/// ```\n//! ~~~rust\n//! ~~~\n///\n///     code\n/// ```text\n/// ```";
+    assert_eq!(examples_in(of_each_kind).len(), 3);
+    let mut found = Vec::new();
+    for source in all().iter().filter(|source| source.is_rust()) {
+        let lines = examples_in(&source.text).into_iter();
+        found.extend(lines.map(|line| format!("{}: {}", source.path, line.trim())));
+    }
+    assert_none("examples that no test compiles", found);
+}
+
 /// It can deadlock in the version of sled in use.
 #[test]
 fn sled_is_never_flushed_asynchronously() {

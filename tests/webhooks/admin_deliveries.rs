@@ -429,12 +429,15 @@ fn a_delivery_log_too_long_for_one_call_is_sent_again_in_parts() {
         .wait()
         .unwrap();
     let webhook = webhook.unwrap();
-    for number in 1..=10_020 {
-        let id = Uuid::from_u128(number);
-        let now = server.inside().now();
-        let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
-        let over = give_up(&test, NoReceiver::WebhookDeleted, now);
-        commit_and_wait(&**store.engine(), store.add_delivery(&over)).unwrap();
+    let numbers: Vec<u128> = (1..=10_020).collect();
+    for part in numbers.chunks(500) {
+        let records = part.iter().flat_map(|number| {
+            let id = Uuid::from_u128(*number);
+            let now = server.inside().now();
+            let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
+            store.add_delivery(&give_up(&test, NoReceiver::WebhookDeleted, now))
+        });
+        commit_and_wait(&**store.engine(), records.collect()).unwrap();
     }
     let path = format!("/webhooks/{}/redeliver", webhook.id);
     let again = |body: Value| server.admin("POST", &path).json(&body);

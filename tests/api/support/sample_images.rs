@@ -1,6 +1,6 @@
 //! Small images, valid and misleading.
 
-use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
+use image::{DynamicImage, ImageFormat, Rgb, RgbImage, RgbaImage};
 use std::io::Cursor;
 
 /// The one-pixel PNG that the test generator returns.
@@ -19,6 +19,14 @@ pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
 
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     encoded(width, height, ImageFormat::Png)
+}
+
+/// A PNG whose pixels are all transparent.
+pub fn transparent(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    let image = DynamicImage::from(RgbaImage::new(width, height));
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
 }
 
 /// The first three quarters of an image file: the header is complete, the pixels are truncated.
