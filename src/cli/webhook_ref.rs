@@ -36,7 +36,7 @@ impl WebhookRef {
         for webhook in operator.list_all(&list).await?.data {
             let webhook: Webhook = read(webhook)?;
             if webhook.url == *url {
-                return Ok((operator, format!("/webhooks/{}", webhook.webhook_id)));
+                return Ok((operator, format!("/webhooks/{}", &*webhook.webhook_id)));
             }
         }
         bail!("there is no webhook with the URL {url}; find it with `tintype webhook list`")

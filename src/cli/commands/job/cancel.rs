@@ -61,7 +61,7 @@ async fn cancel_of_key(key: &KeyRef, account: Option<&str>, common: &Common) -> 
     let jobs: Vec<JobRecord> = read_all(all_matching(&operator, &filters).await?)?;
     let (mut canceled, mut started) = (0, 0);
     for job in &jobs {
-        let path = format!("/jobs/{}?account_id={}", job.job.job_id, job.account_id);
+        let path = format!("/jobs/{}?account_id={}", &*job.job.job_id, &*job.account_id);
         match operator.delete(&path).await {
             Ok(_) => canceled += 1,
             Err(error) if is_no_longer_queued(&error) => started += 1,
