@@ -43,15 +43,14 @@ pub use commands::{
 };
 pub use decision::Decision;
 pub use deliveries::DeletionStep;
-pub use due_index::DueEntry;
 pub use erasure::AttemptErasure;
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
-    DailyUsageKey, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, Mark,
-    PersonRef,
+    DailyUsageKey, DueEntry, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made,
+    Mark, PersonRef,
 };
 pub use round_reads::{Gather, Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;

@@ -1,13 +1,48 @@
 //! Records and keys of the store itself: indexes, idempotency keys, marks.
 
+use crate::domain::delivery::{Delivery, DeliveryId, DeliveryState};
 use crate::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::person::PersonId;
 use crate::domain::request::Fingerprint;
+use crate::domain::shard::Shard;
 use crate::domain::time::Timestamp;
+use crate::domain::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;
+
+/// A pending delivery: enough to schedule it without its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueEntry {
+    /// The due time of the record. An entry with another one is stale.
+    pub due: Timestamp,
+    pub id: DeliveryId,
+    pub account: AccountId,
+    pub webhook: WebhookId,
+    /// Failed attempts of this round: a restart derives the receivers' health from them.
+    pub failures: u32,
+}
+
+impl DueEntry {
+    /// `None` if the delivery is not pending.
+    pub fn of(delivery: &Delivery) -> Option<Self> {
+        match delivery.state {
+            DeliveryState::Pending { due, failures } => Some(Self {
+                due,
+                id: delivery.id,
+                account: delivery.account,
+                webhook: delivery.webhook,
+                failures,
+            }),
+            DeliveryState::Delivered { .. } | DeliveryState::Failed { .. } => None,
+        }
+    }
+
+    pub fn key(&self) -> (Shard, (Timestamp, DeliveryId)) {
+        (Shard::of(self.webhook), (self.due, self.id))
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonRef {

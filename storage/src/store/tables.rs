@@ -1,8 +1,7 @@
 //! All tables, one line each: key, record, prefix of the stored keys, name in exports.
 
-use super::due_index::DueEntry;
 use super::records::{
-    DailyUsageKey, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
+    DailyUsageKey, DueEntry, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
 use super::table::{AnyTable, Table};
 use crate::domain::account::Account;
