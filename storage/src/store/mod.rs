@@ -44,7 +44,7 @@ pub use commands::{
 pub use decision::Decision;
 pub use deliveries::DeletionStep;
 pub use due_index::{DueIndex, DueList};
-pub use erasure::AttemptErasure;
+pub use erasure::{AttemptErasure, is_subject_erased, request_subject};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
