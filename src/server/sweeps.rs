@@ -141,7 +141,7 @@ impl Sweeps {
     }
 
     /// Removes the records of files that have expired or are older than the retention of jobs, and of batches that failed longer ago
-    /// than the retention of files and to which no idempotency key refers. Then the content of such a file is an orphaned object.
+    /// than the retention of files and that of idempotency keys. Then the content of such a file is an orphaned object.
     pub async fn delete_old_files(&mut self, core: &Core, settings: &Settings) {
         let find_files = async |cursor: &[u8], limit| {
             let now = core.now();
@@ -158,6 +158,7 @@ impl Sweeps {
         let Some(age) = settings.config.file_retention() else {
             return;
         };
+        let age = age.max(settings.config.idempotency.retention());
         let older_than = core.now().minus(age);
         let find_batches = async |cursor: &[u8], limit| {
             core.store
