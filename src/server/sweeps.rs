@@ -22,7 +22,7 @@ use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Key;
-use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
+use tintype_storage::store::tables::{AUDIT_LOG, ENDED_JOBS, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -287,7 +287,12 @@ async fn delete_step(
         .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old {what}"))
         .ok()?;
     let (writes, next) = find().await?;
-    core.commit(Change::under_lock(guard, writes)).await.ok()?;
+    let change = Change::under_lock(guard, writes);
+    // Only the cursor of a deletion of jobs is a key of a job.
+    match ENDED_JOBS.read_key(&next) {
+        Some((account, _)) => core.commit_job_deletion(account, change).await.ok()?,
+        None => core.commit(change).await.ok()?,
+    }
     Some(next)
 }
 

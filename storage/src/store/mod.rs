@@ -48,6 +48,7 @@ pub use erasure::{AttemptErasure, is_subject_erased, request_subject};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
+pub use old_jobs::JobDeletion;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
