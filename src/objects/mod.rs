@@ -29,7 +29,7 @@ pub use self::key::{
     INPUTS, NAMED_PREFIXES, REQUEST_TEXTS, RESULTS, THUMBNAILS, UPLOADS, is_named_key, is_result,
     job_of_result, media_type, other_results, read_result_key, result_key, upload_key, view_key,
 };
-pub use self::named_objects::{NamedObject, ObjectRole};
+pub use self::named_objects::{ERASURE_DELAY, NamedObject, ObjectRole};
 use self::probe::Probes;
 pub use self::retention::Removal;
 pub use self::signed_url::{Grant, UrlFault};

@@ -3,7 +3,7 @@
 //! Each step is idempotent and commits little, so an erasure that was interrupted is repeated from the start. The new name, which is
 //! the last change, shows that it is complete.
 
-use super::jobs::{delete_objects, erase_attempts};
+use super::jobs::{delete_objects, erase_attempts, texts_of};
 use crate::application::accounts::{self, no_account};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
@@ -12,11 +12,14 @@ use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{self, Error};
 use crate::application::file_batches::uploaded_files;
+use crate::application::images::interrupted_deletions;
 use crate::application::services::{AccountService, JobService};
 use crate::objects::NamedObject;
+use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
+use std::hash::Hash;
 use std::sync::Arc;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::AccountChange;
@@ -27,13 +30,16 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{ERASED, Job};
 use tintype_storage::engine::Direction;
 use tintype_storage::store::tables::{
-    BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELIVERIES, FILE_BATCHES, PEOPLE, UPLOADED_FILES,
+    BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELETED_IMAGES, DELIVERIES, FILE_BATCHES, PEOPLE,
+    UPLOADED_FILES,
 };
 use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Writes};
 use uuid::Uuid;
 
 /// Records read, and changed in one commit.
 const STEP: usize = 50;
+/// Records whose texts are deleted concurrently.
+const CONCURRENCY: usize = 16;
 /// Digits of its id in the name of an erased account.
 const NAME_DIGITS: usize = 8;
 
@@ -128,7 +134,10 @@ pub async fn erase(
         let core = &jobs.core;
         check_jobs_ended(core, account).await?;
         let found = core.store.account(account).await?;
+        let mut from = from;
         if found.ok_or_else(no_account)?.active {
+            // What was stored since the last call may be newer than its cursor.
+            from = Cursor::START;
             let change = AccountChange {
                 active: Some(false),
                 ..AccountChange::default()
@@ -189,8 +198,8 @@ async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> 
     }
 }
 
-/// Erases up to `limit` ended jobs below an id, unless they are erased: maintenance completes the deletion of their images. Returns the
-/// number of jobs, and the last one unless it is the oldest.
+/// Erases up to `limit` ended jobs below an id, and completes the deletion of the images of erased ones. Returns the number of jobs, and the
+/// last one unless it is the oldest.
 async fn erase_jobs(
     jobs: &JobService,
     account: AccountId,
@@ -199,23 +208,52 @@ async fn erase_jobs(
 ) -> Result<(usize, Option<[u8; 16]>), Error> {
     let core = &jobs.core;
     let below = below.map(|id| JobId(Uuid::from_bytes(id)));
+    let page = || core.store.jobs_of(account, Part::Ended, below, None, limit);
+    let texts = page().await?.into_iter();
+    let texts = texts.map(|job| (job.id, texts_of(&job).collect()));
+    let (without_texts, refused) = delete_texts(jobs, texts).await;
+    let complete_before = interrupted_deletions::complete_before(core).await?;
     // Retention and the search index change the same records under this lock.
     let guard = core.locks.favourites.lock().await?;
-    let found = core.store.jobs_of(account, Part::Ended, below, None, limit);
-    let mut found = found.await?;
+    let mut found = page().await?;
     let (count, last) = (found.len(), found.last().map(|job| job.id.0.into_bytes()));
-    found.retain(|job| !job.is_erased());
+    found.retain(|job| without_texts.contains(&job.id));
     found.reverse();
     let writes = core.store.erase_jobs(account, &found, core.now()).await?;
     commit(core, guard, writes).await?;
-    for page in found.chunks(STEP) {
-        let deliveries = page.iter().map(|job| DeliveryId(job.id.0));
-        erase_attempts(core, account, deliveries.collect()).await?;
-        for job in page {
-            delete_objects(jobs, NamedObject::of_job(job)).await?;
+    let new = found.iter().filter(|job| !job.is_erased());
+    let deliveries: Vec<_> = new.map(|job| DeliveryId(job.id.0)).collect();
+    for page in deliveries.chunks(STEP) {
+        erase_attempts(core, account, page.to_vec()).await?;
+    }
+    refused?;
+    for job in &found {
+        let at = DELETED_IMAGES.get(&core.store, &(account, job.id)).await?;
+        if at.is_some_and(|at| at >= complete_before) {
+            delete_objects(jobs, NamedObject::of_job(&job.erased())).await?;
         }
     }
     Ok((count, last.filter(|_| count == limit)))
+}
+
+/// Deletes the texts of records that are to be erased, without a lock: the object store may take minutes. Returns the records whose texts
+/// are deleted, also if the object store refuses another deletion.
+async fn delete_texts<Id: Eq + Hash>(
+    jobs: &JobService,
+    texts: impl Iterator<Item = (Id, Vec<NamedObject>)>,
+) -> (HashSet<Id>, Result<(), Error>) {
+    let deletions = texts.map(async |(id, texts)| (id, delete_objects(jobs, texts).await));
+    let mut deletions = stream::iter(deletions).buffer_unordered(CONCURRENCY);
+    let (mut without_texts, mut outcome) = (HashSet::new(), Ok(()));
+    while let Some((id, deleted)) = deletions.next().await {
+        match deleted {
+            Ok(()) => {
+                without_texts.insert(id);
+            }
+            Err(error) => outcome = Err(error),
+        }
+    }
+    (without_texts, outcome)
 }
 
 /// Commits what was decided under a lock, unless a repeated erasure has nothing to change.
@@ -267,18 +305,18 @@ async fn erase_batches(
     limit: usize,
 ) -> Result<Option<[u8; 16]>, Error> {
     let core = &jobs.core;
+    let page = || BATCHES.page(&core.store, &account, limit, after);
+    let texts = page().await?.items.into_iter();
+    let texts = texts.map(|it| (it.id, NamedObject::of_batch(&it).into_iter().collect()));
+    let (without_texts, refused) = delete_texts(jobs, texts).await;
     // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
     let guard = core.locks.favourites.lock().await?;
-    let page = BATCHES.page(&core.store, &account, limit, after).await?;
-    let mut found = page.items;
-    found.retain(|it| *it != it.erased());
-    let erased = found.iter();
-    let erased = erased.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
+    let page = page().await?;
+    let found = page.items.iter();
+    let found = found.filter(|it| **it != it.erased() && without_texts.contains(&it.id));
+    let erased = found.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
     commit(core, guard, erased.collect()).await?;
-    for batch in &found {
-        delete_objects(jobs, NamedObject::of_batch(batch)).await?;
-    }
-    Ok(page.next)
+    refused.map(|()| page.next)
 }
 
 /// As [`erase_batches`].
@@ -297,8 +335,7 @@ async fn erase_file_batches(
     Ok(page.next)
 }
 
-/// Erases what a page of deliveries has sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload
-/// was built before its job was erased may be recorded after that. Returns the last one unless no other follows.
+/// Erases what a page of deliveries has sent and received, those of tests and of batches too. Returns the last one unless no other follows.
 async fn erase_deliveries(
     core: &Core,
     account: AccountId,
@@ -319,6 +356,8 @@ async fn delete_files(jobs: &Arc<JobService>, account: AccountId) -> Result<(), 
             return Ok(());
         }
         for file in page.items {
+            // Before the record: no repeated call finds the content without it.
+            delete_objects(jobs, [NamedObject::of_upload(&file)]).await?;
             uploaded_files::delete(jobs, file).await?;
         }
     }
