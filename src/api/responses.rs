@@ -129,6 +129,7 @@ pub async fn for_operator<'a>(
     Ok(JobRecord {
         causes: causes.collect(),
         picture: record.picture.map(|it| Picture { backend, ..it }),
+        erased: job.is_erased(),
         refunded: refunded.map(Money::from),
         ..record
     })

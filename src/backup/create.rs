@@ -7,7 +7,9 @@ use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
 use super::repository::{Repository, digest, image_path, new_id, path, rewind};
-use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
+use crate::objects::{
+    ERASURE_DELAY, ObjectDigest, ObjectError, ObjectStorage, is_result, media_type,
+};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -21,6 +23,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
+use tokio::time::sleep;
 
 /// Further objects of another length than recorded are only counted.
 const MAX_DAMAGED: usize = 100;
@@ -368,10 +371,18 @@ async fn was_deleted_since(contents: &Contents<'_>, listed: &ListEntry) -> bool 
     match job.or_else(|| LIVE_JOBS.read_key(&record)) {
         Some((account, job)) if contents.running => match is_result(&listed.key) {
             true => (contents.is_image_deleted)(account, job).await,
-            false => (contents.is_erased)(account, job).await,
+            false => was_erased(contents, account, job).await,
         },
         _ => false,
     }
+}
+
+async fn was_erased(contents: &Contents<'_>, account: AccountId, job: JobId) -> bool {
+    if (contents.is_erased)(account, job).await {
+        return true;
+    }
+    sleep(ERASURE_DELAY).await;
+    (contents.is_erased)(account, job).await
 }
 
 /// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.
@@ -392,10 +403,11 @@ async fn is_intact(
 mod tests {
     use super::*;
     use futures_util::FutureExt as _;
+    use std::cell::Cell;
     use std::future::ready;
     use uuid::Uuid;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_missing_text_of_a_job_that_was_erased_during_the_backup_is_not_lost() {
         let directory = tempfile::tempdir().unwrap();
         let objects = directory.path().join("objects");
@@ -411,13 +423,22 @@ mod tests {
             bytes: None,
             lifetime: Lifetime::Ended(Timestamp::from_millis(3)),
         };
-        for (is_erased, expected) in [(true, OmitReason::Expired), (false, OmitReason::Missing)] {
+        // The number of questions until the record is erased.
+        for (erased_at, expected) in [
+            (1, OmitReason::Expired),
+            (2, OmitReason::Expired),
+            (3, OmitReason::Missing),
+        ] {
+            let asked = Cell::new(0);
             let contents = Contents {
                 data_dir: None,
                 objects: Some(&objects),
                 kept_since: &|| Timestamp::EPOCH,
                 is_image_deleted: &|_, _| ready(false).boxed_local(),
-                is_erased: &|account, job| ready(is_erased && (account, job) == key).boxed_local(),
+                is_erased: &|account, job| {
+                    asked.set(asked.get() + 1);
+                    ready(asked.get() >= erased_at && (account, job) == key).boxed_local()
+                },
                 records: &records,
                 taken_at: Timestamp::from_millis(4),
                 running: true,

@@ -1,6 +1,6 @@
 //! Checks that the objects that records name exist in the object store, and that images are not damaged.
 
-use crate::objects::{NamedObject, ObjectError, ObjectRole, ObjectStorage};
+use crate::objects::{ERASURE_DELAY, NamedObject, ObjectError, ObjectRole, ObjectStorage};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::collections::{BTreeMap, HashSet};
@@ -11,6 +11,7 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::tables::{BATCHES, DELETED_IMAGES, FAVOURITE_ACCOUNTS, UPLOADED_FILES};
 use tintype_storage::store::{All, Store, StoreError};
+use tokio::time::sleep;
 
 /// Objects looked up concurrently.
 const LOOKUPS: usize = 16;
@@ -178,10 +179,7 @@ impl RequiredObject {
             if let Some((account, job)) = self.job {
                 let is_deleted = match self.what == DONE_IMAGE {
                     true => store.is_image_deleted(account, job).await,
-                    false => store
-                        .job(account, job)
-                        .await
-                        .map(|it| it.is_none_or(|it| it.is_erased())),
+                    false => is_erased(store, account, job).await,
                 };
                 if is_deleted.unwrap_or(false) {
                     return None;
@@ -190,6 +188,19 @@ impl RequiredObject {
         }
         Some(format!("{}: {error}", self.what))
     }
+}
+
+/// Was a job erased, or deleted?
+async fn is_erased(store: &Store, account: AccountId, job: JobId) -> Result<bool, StoreError> {
+    let ask = async || {
+        let found = store.job(account, job).await?;
+        Ok::<_, StoreError>(found.is_none_or(|it| it.is_erased()))
+    };
+    if ask().await? {
+        return Ok(true);
+    }
+    sleep(ERASURE_DELAY).await;
+    ask().await
 }
 
 async fn fault(

@@ -73,12 +73,8 @@ impl Source {
                 let found = Store::new(Arc::clone(&store.0)).job(account, job).await;
                 found.is_ok_and(|it| it.is_none_or(|it| it.is_erased()))
             }
-            Self::Server(operator) => {
-                let shown = show(operator, account, job).await;
-                // The prompt of a done job is `null` too if its object is lost.
-                let has_no_image = shown["image_deleted"] == true || shown["status"] == "failed";
-                shown.get("prompt").is_some_and(Value::is_null) && has_no_image
-            }
+            // The prompt is `null` too if its object is lost.
+            Self::Server(operator) => show(operator, account, job).await["erased"] == true,
         }
     }
 }
@@ -405,9 +401,18 @@ mod tests {
         let (account, job) = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
         for (body, is_deleted, is_erased) in [
             (r#"{"image_deleted":true,"prompt":"a fox"}"#, true, false),
-            (r#"{"image_deleted":true,"prompt":null}"#, true, true),
-            (r#"{"status":"failed","prompt":null}"#, false, true),
+            (
+                r#"{"image_deleted":true,"prompt":null,"erased":true}"#,
+                true,
+                true,
+            ),
+            (
+                r#"{"status":"failed","prompt":null,"erased":true}"#,
+                false,
+                true,
+            ),
             // Its text is lost.
+            (r#"{"status":"failed","prompt":null}"#, false, false),
             (r#"{"status":"done","prompt":null}"#, false, false),
             ("{}", false, false),
         ] {

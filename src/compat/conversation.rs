@@ -63,6 +63,13 @@ impl InputImage {
         Self { field, source }
     }
 
+    fn refusal(&self) -> Option<&Refusal> {
+        match &self.source {
+            Source::Refused(refusal) => Some(refusal),
+            Source::Inline(_) | Source::Url(_) | Source::Earlier(_) => None,
+        }
+    }
+
     /// As an input of a job. `received` has the data of inline images, and is `None` for a request of a batch.
     ///
     /// # Errors
@@ -112,7 +119,7 @@ impl Content {
     /// `system` is the system instruction, if there is one. Errors name `field`.
     ///
     /// # Errors
-    /// There is no prompt, or it is too long; or the last turn has too many images.
+    /// There is no prompt, or it is too long; the last turn has too many images; or an image that the job needs is refused.
     pub fn of_turns(
         entries: impl IntoIterator<Item = Turn>,
         system: Option<String>,
@@ -150,6 +157,9 @@ impl Content {
         let free_slots = MAX_INPUTS - last_turn.images.len();
         images.drain(..images.len().saturating_sub(free_slots));
         images.extend(last_turn.images);
+        if let Some(refusal) = images.iter().find_map(InputImage::refusal) {
+            return Err(refusal.clone());
+        }
         let mut texts = Vec::from_iter(system.filter(|text| !text.is_empty()));
         texts.push(last_turn.texts.join("\n"));
         if texts.last().is_some_and(String::is_empty) {

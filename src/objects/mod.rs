@@ -30,7 +30,7 @@ pub use self::key::{
     job_of_result, media_type, other_results, read_result_key, result_key, thumbnail_key,
     upload_key,
 };
-pub use self::named_objects::{NamedObject, ObjectRole};
+pub use self::named_objects::{ERASURE_DELAY, NamedObject, ObjectRole};
 use self::probe::Probes;
 pub use self::retention::Removal;
 pub use self::signed_url::{Grant, UrlFault};

@@ -1,10 +1,15 @@
 //! The objects that records name.
 
 use super::upload_key;
+use std::time::Duration;
 use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::job::{Job, JobState, PromptRef};
+
+/// An erasure deletes a text before it changes the record, usually by less than this. A reader that does not find a text asks again after
+/// this time whether its job was erased.
+pub const ERASURE_DELAY: Duration = Duration::from_secs(1);
 
 /// An object that a record names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Key;
-use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
+use tintype_storage::store::tables::{AUDIT_LOG, ENDED_JOBS, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -141,7 +141,7 @@ impl Sweeps {
     }
 
     /// Removes the records of files that have expired or are older than the retention of jobs, and of batches that failed longer ago
-    /// than the retention of files and to which no idempotency key refers. Then the content of such a file is an orphaned object.
+    /// than the retention of files and that of idempotency keys. Then the content of such a file is an orphaned object.
     pub async fn delete_old_files(&mut self, core: &Core, settings: &Settings) {
         let find_files = async |cursor: &[u8], limit| {
             let now = core.now();
@@ -158,6 +158,7 @@ impl Sweeps {
         let Some(age) = settings.config.file_retention() else {
             return;
         };
+        let age = age.max(settings.config.idempotency.retention());
         let older_than = core.now().minus(age);
         let find_batches = async |cursor: &[u8], limit| {
             core.store
@@ -286,7 +287,12 @@ async fn delete_step(
         .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old {what}"))
         .ok()?;
     let (writes, next) = find().await?;
-    core.commit(Change::under_lock(guard, writes)).await.ok()?;
+    let change = Change::under_lock(guard, writes);
+    // Only the cursor of a deletion of jobs is a key of a job.
+    match ENDED_JOBS.read_key(&next) {
+        Some((account, _)) => core.commit_job_deletion(account, change).await.ok()?,
+        None => core.commit(change).await.ok()?,
+    }
     Some(next)
 }
 

@@ -11,7 +11,7 @@ use tintype_storage::engine::{Direction, KeyRange};
 use tintype_storage::store::tables::table_of;
 
 /// The person who asks for erasure.
-const NAME: &str = "lovelace";
+pub const NAME: &str = "lovelace";
 
 fn has_name(bytes: &[u8]) -> bool {
     let mut parts = bytes.windows(NAME.len());
@@ -36,11 +36,11 @@ fn traces(server: &Server) -> Vec<String> {
     found
 }
 
-fn content(job: &str) -> String {
+pub fn content(job: &str) -> String {
     format!("/jobs/{job}/content")
 }
 
-fn create(server: &Server, customer: &Customer, body: Value) -> String {
+pub fn create(server: &Server, customer: &Customer, body: Value) -> String {
     let call = server.generation(customer, "/text-generations", &fox_with(body));
     call.expect(202).job_id()
 }
@@ -125,6 +125,7 @@ fn an_erased_job_leaves_no_text_of_its_caller_and_keeps_its_charge() {
     for (job, old) in erased.iter().zip(old) {
         let new = read(job);
         assert_eq!(kept(&new), old);
+        assert_eq!(new["erased"], true);
         for gone in ["prompt", "metadata", "callback_url"] {
             assert_eq!(new[gone], Value::Null, "{gone}");
         }
@@ -200,7 +201,7 @@ fn only_an_ended_job_is_erased_and_only_by_the_operator() {
 }
 
 /// Uploads a file whose name and content contain the name.
-fn upload(server: &Server, customer: &Customer) -> Request {
+pub fn upload(server: &Server, customer: &Customer) -> Request {
     let file = format!(
         "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{NAME}.jsonl\"\r\n\r\n{{\"prompt\": \"{NAME}\"}}\r\n--b--\r\n"
     );
@@ -424,6 +425,30 @@ fn an_upload_that_ends_after_the_erasure_of_its_account_is_refused() {
     wire.send(rest);
     let refused = wire.answer_to("POST").expect("an answer");
     assert_eq!(refused.status, 401, "{}", refused.text());
+    assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
+    server.assert_settled();
+}
+
+#[test]
+fn an_erasure_begins_again_if_the_account_was_active_in_between() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let done = || {
+        let job = create(&server, &customer, json!({"prompt": NAME}));
+        server.job_once(&customer, &job, "done");
+        job
+    };
+    done();
+    done();
+    let account = format!("/accounts/{}", customer.account);
+    erase_in_steps(&server, &customer.account, || {
+        let active = server.admin("PATCH", &account);
+        active.json(&json!({"active": true})).expect(200);
+        done();
+        // The newest job is erased already.
+        let newest = done();
+        server.admin("DELETE", &content(&newest)).expect(204);
+    });
     assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
     server.assert_settled();
 }

@@ -302,3 +302,44 @@ fn a_deletion_that_was_interrupted_is_shown_as_open_and_completed_by_maintenance
     complete(&mut Sweeps::new(limits));
     assert!(file.exists());
 }
+
+#[test]
+fn a_sweep_while_the_clock_is_ahead_completes_no_later_deletion() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let jobs = [(); 3].map(|()| done(&server, &customer));
+    let system = actix_web::rt::System::new();
+    let complete = |sweeps: &mut Sweeps| {
+        system.block_on(sweeps.complete_deletions(&server.instance().jobs));
+    };
+    let is_gone = |job: &Value| {
+        let key = server.result_key(job["job_id"].as_str().unwrap());
+        !server.objects().join(key).exists()
+    };
+    let limits = SweepLimits { step: 9, steps: 9 };
+    let (hour, ahead) = (Duration::from_secs(3_600), Duration::from_secs(3 * 86_400));
+    let mut sweeps = Sweeps::new(limits);
+    server.clock.advance(ahead);
+    complete(&mut sweeps);
+    server.clock.set_back(ahead);
+    let delete_at = |job: &Value, age: Duration| {
+        let at = server.inside().now().minus(age);
+        record_deletion(&server, &customer, job, at);
+    };
+    delete_at(&jobs[0], 2 * hour);
+    // The same process.
+    complete(&mut sweeps);
+    assert!(is_gone(&jobs[0]));
+    server.clock.advance(ahead);
+    complete(&mut Sweeps::new(limits));
+    server.clock.set_back(ahead);
+    delete_at(&jobs[1], 2 * hour);
+    // After a restart.
+    complete(&mut Sweeps::new(limits));
+    assert!(is_gone(&jobs[1]));
+    // That sweep has corrected the mark: deletions are repeated however late the next start is.
+    delete_at(&jobs[2], 2 * hour);
+    server.clock.advance(2 * ahead);
+    complete(&mut Sweeps::new(limits));
+    assert!(is_gone(&jobs[2]));
+}

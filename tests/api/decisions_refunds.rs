@@ -1,8 +1,12 @@
 //! Beyond decisions 6: a deposit with a job refunds it, at most its charge.
 
 use crate::support::http::{Request, all_at_once};
-use crate::support::{Behaviour, Customer, Server};
+use crate::support::{Behaviour, Customer, Options, Server, until};
 use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+use tintype::server::sweeps::{SweepLimits, Sweeps};
+use tintype_storage::testing::stalled::StalledEngine;
 use uuid::Uuid;
 
 fn refund(server: &Server, customer: &Customer, body: &Value) -> Request {
@@ -147,4 +151,36 @@ fn only_the_operator_sees_what_is_left_to_refund() {
     let own = server.native(&customer, "GET", &format!("/jobs/{job}"));
     let own = own.expect(200).json();
     assert_eq!([&own["refundable"], &own["refunded"]], [&Value::Null; 2]);
+}
+
+#[test]
+fn a_refund_during_the_deletion_of_its_job_is_refused() {
+    let gate = StalledEngine::in_memory();
+    let options = Options::new().set("jobs.retention_days", 40).behind(&gate);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    server.clock.advance(Duration::from_secs(42 * 86_400));
+    let body = json!({"job_id": job});
+    let refund = refund(&server, &customer, &body);
+    gate.hold();
+    thread::scope(|scope| {
+        let sweep = scope.spawn(|| {
+            let mut sweeps = Sweeps::new(SweepLimits { step: 9, steps: 9 });
+            let (core, settings) = (server.inside(), &server.instance().settings);
+            let system = actix_web::rt::System::new();
+            system.block_on(sweeps.delete_old_jobs(core, settings));
+        });
+        until("the deletion is being written", || gate.held() == 1);
+        let rounds = gate.rounds();
+        let refunded = scope.spawn(|| refund.send());
+        until("the refund waits", || gate.rounds() > rounds);
+        until("both have ended", || {
+            gate.open();
+            sweep.is_finished() && refunded.is_finished()
+        });
+        let refused = refunded.join().unwrap();
+        refused.assert_problem(422, "validation_failed");
+    });
+    server.assert_settled();
 }

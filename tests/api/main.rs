@@ -30,6 +30,7 @@ mod decisions_cancel;
 mod decisions_cancel_after;
 mod decisions_dry_run;
 mod decisions_erasure;
+mod decisions_erasure_objects;
 mod decisions_errors;
 mod decisions_events;
 mod decisions_files;

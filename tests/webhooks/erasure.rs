@@ -2,12 +2,16 @@
 
 use crate::helpers::{options, server};
 use crate::receiver::{Receiver, Reply};
+use crate::support::batches::entry_with;
+use crate::support::poll::until_some;
 use crate::support::{Server, until};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 use tintype_egress::testing::server::text;
-use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::testing::stalled::StalledEngine;
@@ -121,5 +125,80 @@ fn a_delivery_of_an_erased_job_goes_to_no_url_but_the_one_that_the_job_named() {
     move_to("/a");
     server.redeliver(&delivery);
     assert_eq!(receiver.once(2)[1].target, "/a");
+    server.assert_settled();
+}
+
+/// A receiver that answers once the returned sender is dropped.
+fn slow_receiver() -> (Receiver, Sender<()>) {
+    let (answer, wait) = channel();
+    let wait = Mutex::new(wait);
+    let receiver = Receiver::deciding(move |_, _| {
+        // Fails once the sender is dropped.
+        let _ = wait.lock().recv();
+        text(200, "no order of lovelace")
+    });
+    (receiver, answer)
+}
+
+/// The attempts of all deliveries, once each has one.
+fn attempts(server: &Server, count: usize) -> Vec<Attempt> {
+    let store = &server.inside().store;
+    until_some("each delivery has an attempt", || {
+        let deliveries = store.deliveries(9, None).wait().unwrap().items;
+        let attempts = deliveries
+            .iter()
+            .map(|it| store.attempts(it.id).wait().unwrap());
+        let attempts: Vec<Attempt> = attempts.flatten().collect();
+        (attempts.len() == count).then_some(attempts)
+    })
+}
+
+#[test]
+fn an_attempt_that_ends_after_the_erasure_of_its_job_keeps_no_text() {
+    let (receiver, answer) = slow_receiver();
+    let server = server();
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create_with(&customer, json!({"metadata": {"user": "lovelace"}}));
+    let sent = receiver.once(1);
+    assert!(String::from_utf8_lossy(&sent[0].body).contains("lovelace"));
+    let erase = server.admin("DELETE", &format!("/jobs/{job}/content"));
+    erase.expect(204);
+    drop(answer);
+    let delivered = server.delivery_in(&job, "delivered");
+    assert_eq!(delivered["attempts"][0]["status_code"], 200);
+    let attempts = attempts(&server, 1);
+    assert_eq!(
+        (&attempts[0].sent, &*attempts[0].response_body),
+        (&None, "")
+    );
+    server.assert_settled();
+}
+
+#[test]
+fn an_attempt_that_ends_after_the_erasure_of_its_account_keeps_no_text() {
+    let server = server();
+    let customer = server.customer("1.00");
+    let metadata = [json!({"user": "lovelace"}), Value::Null];
+    let answers = metadata.map(|metadata| {
+        let (receiver, answer) = slow_receiver();
+        let url = receiver.url("/");
+        server.webhook(&customer, &url);
+        let requests = [entry_with(json!({"prompt": "a fox"}))];
+        let batch = json!({"requests": requests, "metadata": metadata, "callback_url": url});
+        let batch = server.batch_call(&customer, &batch).expect(202).json();
+        server.batch_ended(&customer, &batch);
+        receiver.once(1);
+        (answer, receiver)
+    });
+    let erase = format!("/accounts/{}/content", customer.account);
+    let erased = server.admin("DELETE", &erase).expect(200).json();
+    assert_eq!(erased["next_cursor"], Value::Null);
+    let receivers = answers.map(|(_, receiver)| receiver);
+    let attempts = attempts(&server, receivers.len());
+    let mut kept = attempts.iter().filter_map(|it| it.sent.as_ref());
+    // The other request had no text.
+    assert!(kept.next().is_some_and(|it| it.body.contains("null")));
+    assert_eq!(kept.next(), None);
     server.assert_settled();
 }

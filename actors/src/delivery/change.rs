@@ -3,6 +3,7 @@
 use super::command::{DeliveryError, RedeliveryChange, ReplySender};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::ToAuditEntry;
@@ -14,7 +15,9 @@ use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{AUDIT_LOG, DELIVERIES};
-use tintype_storage::store::{Decision, DeletionStep, RoundReads, StoreError, Writes};
+use tintype_storage::store::{
+    Decision, DeletionStep, RoundReads, StoreError, Writes, is_subject_erased, request_subject,
+};
 
 pub enum Change {
     Attempt {
@@ -106,14 +109,22 @@ impl Changes {
         Some(change)
     }
 
-    /// Records an attempt. Commits nothing if the delivery has been deleted.
+    /// Records an attempt. Commits nothing if the delivery has been deleted. If the job or batch was erased during the attempt, the
+    /// record does not contain what was sent and received.
     pub fn record(&mut self, account: AccountId, id: DeliveryId, attempt: Attempt) {
         let context = Arc::clone(&self.context);
         let attempt = Arc::new(attempt);
         let made = Arc::clone(&attempt);
-        let decide = move |before: Option<Delivery>| {
+        // A round that reads the record before its erasure is followed by an erasure of the attempts.
+        let subject = made.has_content().then(|| request_subject(account, id));
+        let decide = move |before: Option<Delivery>, reads: &RoundReads<'_>| {
             let Some(before) = before else {
-                return (Writes::new(), None);
+                return Ok((Writes::new(), None));
+            };
+            let is_erased = made.has_content() && is_subject_erased(&before, &made, reads)?;
+            let made = match is_erased {
+                true => Cow::Owned(made.erased()),
+                false => Cow::Borrowed(&*made),
             };
             // If the clock was set back during the attempt, the end by the earlier clock would delay the retry.
             let now = context.process.now();
@@ -125,44 +136,56 @@ impl Changes {
                 writes.extend(added);
                 delivery
             });
-            (writes, Some((before, after, event)))
+            Ok((writes, Some((before, after, event))))
         };
         let observer = self.context.process.observer.clone();
-        self.decide(account, id, decide, move |outcome, on_change_ended| {
-            let Ok(recorded) = outcome else { return };
-            let Some((before, after, event)) = recorded else {
-                return on_change_ended(id, None);
-            };
-            if let Some(observer) = observer {
-                observer.attempt_ended(&before, &attempt);
-            }
-            on_change_ended(id, Some(after));
-            if let Some(event) = event {
-                on_change_ended(event.id, Some(event));
-            }
-        });
+        self.decide(
+            account,
+            id,
+            subject,
+            decide,
+            move |outcome, on_change_ended| {
+                let Ok(recorded) = outcome else { return };
+                let Some((before, after, event)) = recorded else {
+                    return on_change_ended(id, None);
+                };
+                if let Some(observer) = observer {
+                    observer.attempt_ended(&before, &attempt);
+                }
+                on_change_ended(id, Some(after));
+                if let Some(event) = event {
+                    on_change_ended(event.id, Some(event));
+                }
+            },
+        );
     }
 
     /// Fails a delivery that has no receiver, unless it has changed meanwhile.
     pub fn give_up(&mut self, delivery: Delivery, reason: NoReceiver) {
         let (account, id) = (delivery.account, delivery.id);
         let context = Arc::clone(&self.context);
-        let decide = move |before: Option<Delivery>| {
+        let decide = move |before: Option<Delivery>, _: &RoundReads<'_>| {
             let Some(before) = before.filter(|it| *it == delivery) else {
-                return (Writes::new(), None);
+                return Ok((Writes::new(), None));
             };
             let failed = delivery::give_up(&before, reason, context.process.now());
             let writes = context
                 .process
                 .store
                 .change_delivery(Some(&before), &failed);
-            (writes, Some(failed))
+            Ok((writes, Some(failed)))
         };
-        self.decide(account, id, decide, move |outcome, on_change_ended| {
-            if let Ok(failed) = outcome {
-                on_change_ended(id, failed);
-            }
-        });
+        self.decide(
+            account,
+            id,
+            None,
+            decide,
+            move |outcome, on_change_ended| {
+                if let Ok(failed) = outcome {
+                    on_change_ended(id, failed);
+                }
+            },
+        );
     }
 
     /// Makes a delivery pending again. Returns false if it is refused.
@@ -189,9 +212,9 @@ impl Changes {
             }
         };
         let context = Arc::clone(&self.context);
-        let decide = move |before: Option<Delivery>| {
+        let decide = move |before: Option<Delivery>, _: &RoundReads<'_>| {
             let Some(before) = before else {
-                return (Writes::new(), None);
+                return Ok((Writes::new(), None));
             };
             let after = delivery::redeliver(&before, context.process.now());
             let mut writes = context.process.store.change_delivery(Some(&before), &after);
@@ -201,11 +224,12 @@ impl Changes {
                 let entry = to_entry(&change);
                 writes.push(AUDIT_LOG.put(&entry.id, &entry));
             }
-            (writes, Some(after))
+            Ok((writes, Some(after)))
         };
         self.decide(
             account,
             id,
+            None,
             decide,
             move |outcome, on_change_ended| match outcome {
                 Ok(after) => {
@@ -252,12 +276,12 @@ impl Changes {
         }
         let of: Vec<_> = found.iter().map(|it| (it.account, it.id)).collect();
         let ids: Vec<DeliveryId> = found.iter().map(|it| it.id).collect();
-        let decide = move |now: Vec<Option<Delivery>>| {
+        let decide = move |now: Vec<Option<Delivery>>, _: &RoundReads<'_>| {
             let is_unchanged = now.iter().flatten().eq(&found);
             let writes = is_unchanged.then(|| writes.clone());
-            (writes.unwrap_or_default(), ())
+            Ok((writes.unwrap_or_default(), ()))
         };
-        self.decide_all(of, decide, move |outcome, on_change_ended| {
+        self.decide_all(of, None, decide, move |outcome, on_change_ended| {
             if outcome.is_ok() {
                 ids.into_iter().for_each(|id| on_change_ended(id, None));
             }
@@ -269,17 +293,21 @@ impl Changes {
         &mut self,
         account: AccountId,
         id: DeliveryId,
-        decide: impl Fn(Option<Delivery>) -> (Writes, T) + Send + 'static,
+        subject: Option<ReadRequest>,
+        decide: impl Fn(Option<Delivery>, &RoundReads<'_>) -> Decided<T> + Send + 'static,
         then: impl FnOnce(Result<T, StoreError>, &ChangeListener) + Send + 'static,
     ) {
-        let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
-        self.decide_all(vec![(account, id)], decide, then);
+        let decide = move |mut found: Vec<Option<Delivery>>, reads: &RoundReads<'_>| {
+            decide(found.pop().flatten(), reads)
+        };
+        self.decide_all(vec![(account, id)], subject, decide, then);
     }
 
     fn decide_all<T: Send + 'static>(
         &mut self,
         of: Vec<(AccountId, DeliveryId)>,
-        decide: impl Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+        subject: Option<ReadRequest>,
+        decide: impl Fn(Vec<Option<Delivery>>, &RoundReads<'_>) -> Decided<T> + Send + 'static,
         then: impl FnOnce(Result<T, StoreError>, &ChangeListener) + Send + 'static,
     ) {
         for (_, id) in &of {
@@ -294,21 +322,30 @@ impl Changes {
             then(outcome, &*on_change_ended);
         };
         let store = &self.context.process.store;
-        store.decide(DeliveryRound { of, decide }, end);
+        let round = DeliveryRound {
+            of,
+            subject,
+            decide,
+        };
+        store.decide(round, end);
     }
 }
+
+type Decided<T> = Result<(Writes, T), StoreError>;
 
 /// A round that changes deliveries. It holds their records from before the read until the commit, so that no node overwrites the record
 /// of another one.
 struct DeliveryRound<D> {
     of: Vec<(AccountId, DeliveryId)>,
+    /// A further initial read.
+    subject: Option<ReadRequest>,
     /// Decides on the current deliveries, in the order of `of`.
     decide: D,
 }
 
 impl<D, T> Decision for DeliveryRound<D>
 where
-    D: Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+    D: Fn(Vec<Option<Delivery>>, &RoundReads<'_>) -> Decided<T> + Send + 'static,
     T: Send + 'static,
 {
     type Outcome = T;
@@ -318,12 +355,13 @@ where
     }
 
     fn initial_reads(&self) -> Vec<ReadRequest> {
-        self.of.iter().map(|key| DELIVERIES.request(key)).collect()
+        let deliveries = self.of.iter().map(|key| DELIVERIES.request(key));
+        deliveries.chain(self.subject.clone()).collect()
     }
 
-    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, T), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Decided<T> {
         let found = self.of.iter().map(|key| reads.get(&DELIVERIES, key));
-        Ok((self.decide)(found.collect::<Result<_, _>>()?))
+        (self.decide)(found.collect::<Result<_, _>>()?, reads)
     }
 }
 

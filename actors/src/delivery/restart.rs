@@ -28,6 +28,7 @@ pub(super) fn recover(
         Ok(())
     });
     read.wait()?;
+    overdue.sort_turns();
     let mut moment = now;
     while let Some(scheduled) = overdue.next() {
         scheduler.schedule(moment, scheduled);
@@ -50,6 +51,15 @@ impl Overdue {
             self.turns.push_back(scheduled.webhook);
         }
         queue.push_back(scheduled);
+    }
+
+    /// The receiver of the oldest delivery first: the index is sorted by shards.
+    fn sort_turns(&mut self) {
+        let oldest = |webhook| {
+            let first = self.receivers.get(webhook)?.front()?;
+            Some((first.due, first.id))
+        };
+        self.turns.make_contiguous().sort_by_key(oldest);
     }
 
     fn next(&mut self) -> Option<DueEntry> {

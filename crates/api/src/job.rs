@@ -208,6 +208,9 @@ pub struct JobRecord<'a> {
     /// Only for the operator: whether the image was deleted on demand. Absent if not.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub image_deleted: bool,
+    /// Only for the operator: whether the content was erased. Absent if not.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub erased: bool,
     /// Only for the operator: what was refunded of the charge. Absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Money")]
@@ -289,6 +292,7 @@ impl<'a> JobRecord<'a> {
             job: Job::new(job, image_url, waiting),
             causes: Vec::new(),
             image_deleted: false,
+            erased: false,
             refunded: None,
         }
     }

@@ -24,7 +24,7 @@ use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::EngineError;
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{JobDeletion, Store, StoreError, Writes};
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
@@ -161,6 +161,21 @@ impl Core {
         changed.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
+    /// Commits the deletion of ended jobs of an account, between two of its decisions.
+    ///
+    /// # Errors
+    /// The engine failed, which stops the service.
+    pub async fn commit_job_deletion(
+        &self,
+        account: AccountId,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        let (writes, then, outcome) = with_outcome(change);
+        let deletion = JobDeletion { account, writes };
+        self.store.decide(deletion, |_, outcome| then(outcome));
+        outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
+    }
+
     /// Commits a change of the pause switches. Every job accepted later is checked against them.
     ///
     /// # Errors
@@ -174,19 +189,17 @@ impl Core {
     }
 }
 
-type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
-
 /// The writes of a change, the callback of their commit, and the receiver of its outcome.
-fn with_outcome(
+fn with_outcome<E: Send + 'static>(
     change: Change,
 ) -> (
     Writes,
-    impl FnOnce(Result<(), EngineError>) + Send + 'static,
-    CommitOutcome,
+    impl FnOnce(Result<(), E>) + Send + 'static,
+    oneshot::Receiver<Result<(), E>>,
 ) {
     let (writes, finish) = change.into_parts();
     let (sender, receiver) = oneshot::channel();
-    let then = move |outcome: Result<(), EngineError>| {
+    let then = move |outcome: Result<(), E>| {
         finish(outcome.is_ok());
         // The send fails only if the caller disconnected.
         drop(sender.send(outcome));

@@ -3,7 +3,7 @@
 //! Each phase is idempotent and commits little, so an erasure that was interrupted is repeated from the start. The new name, which is
 //! the last change, shows that it is complete.
 
-use super::jobs::{delete_objects, erase_attempts};
+use super::jobs::{delete_objects, erase_attempts, texts_of};
 use crate::application::accounts::{self, no_account};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
@@ -12,30 +12,34 @@ use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{self, Error};
 use crate::application::file_batches::uploaded_files;
+use crate::application::images::interrupted_deletions;
 use crate::application::services::{AccountService, JobService};
 use crate::objects::NamedObject;
+use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
+use std::hash::Hash;
 use std::sync::Arc;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::api_key::{ApiKey, DeletedKey};
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::file_batch::FileBatch;
-use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{ERASED, Job};
 use tintype_storage::engine::Direction;
 use tintype_storage::store::tables::{
-    BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELIVERIES, FILE_BATCHES, PEOPLE, UPLOADED_FILES,
+    BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELETED_IMAGES, DELIVERIES, FILE_BATCHES, PEOPLE,
+    UPLOADED_FILES,
 };
-use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Record, Table, Writes};
+use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Writes};
 use uuid::Uuid;
 
 /// Records read, and changed in one commit.
 const RECORDS_PER_COMMIT: usize = 50;
+/// Records whose texts are deleted concurrently.
+const CONCURRENCY: usize = 16;
 /// Digits of its id in the name of an erased account.
 const NAME_DIGITS: usize = 8;
 
@@ -128,7 +132,11 @@ pub async fn erase(
     let (service, jobs, caller) = (Arc::clone(service), Arc::clone(jobs), caller.clone());
     detached(async move {
         let core = &jobs.core;
-        deactivate(&service, &caller, account).await?;
+        // What was stored since the last call of an active account may be newer than its cursor.
+        let from = match deactivate(&service, &caller, account).await? {
+            true => Cursor::START,
+            false => from,
+        };
         let mut count = 0;
         let (mut phase, mut after) = (from.phase, from.after);
         loop {
@@ -139,18 +147,12 @@ pub async fn erase(
                     (next, Phase::Batches)
                 }
                 Phase::Batches => {
-                    let erased = |it: &Batch| (it.id, it.erased());
-                    let page = erase_batches(core, &BATCHES, erased, account, after, limit);
-                    let (changed, next) = page.await?;
-                    for batch in &changed {
-                        delete_objects(&jobs, NamedObject::of_batch(batch)).await?;
-                    }
+                    let next = erase_batches(&jobs, account, after, limit).await?;
                     (next, Phase::FileBatches)
                 }
                 Phase::FileBatches => {
-                    let erased = |it: &FileBatch| (it.id, it.erased());
-                    let page = erase_batches(core, &FILE_BATCHES, erased, account, after, limit);
-                    (page.await?.1, Phase::Deliveries)
+                    let next = erase_file_batches(core, account, after, limit).await?;
+                    (next, Phase::Deliveries)
                 }
                 Phase::Deliveries => {
                     let next = erase_deliveries(core, account, after, limit).await?;
@@ -177,17 +179,20 @@ pub async fn erase(
     .await
 }
 
+/// Returns whether the account was active.
+///
 /// # Errors
 /// `NotFound`; `Conflict` while a job has not ended
 async fn deactivate(
     service: &Arc<AccountService>,
     caller: &Caller,
     account: AccountId,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let core = &service.core;
     check_jobs_ended(core, account).await?;
     let found = core.store.account(account).await?;
-    if found.ok_or_else(no_account)?.active {
+    let was_active = found.ok_or_else(no_account)?.active;
+    if was_active {
         let change = AccountChange {
             active: Some(false),
             ..AccountChange::default()
@@ -196,7 +201,7 @@ async fn deactivate(
         // A job may have been accepted before the change.
         check_jobs_ended(core, account).await?;
     }
-    Ok(())
+    Ok(was_active)
 }
 
 async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> {
@@ -209,8 +214,8 @@ async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> 
     }
 }
 
-/// Erases up to `limit` ended jobs below an id, unless they are erased: maintenance completes the deletion of their images. Returns the
-/// number of jobs, and the last one unless it is the oldest.
+/// Erases up to `limit` ended jobs below an id, and completes the deletion of the images of erased ones. Returns the number of jobs, and the
+/// last one unless it is the oldest.
 async fn erase_jobs(
     jobs: &JobService,
     account: AccountId,
@@ -219,23 +224,52 @@ async fn erase_jobs(
 ) -> Result<(usize, Option<[u8; 16]>), Error> {
     let core = &jobs.core;
     let below = below.map(|id| JobId(Uuid::from_bytes(id)));
+    let page = || core.store.jobs_of(account, Part::Ended, below, None, limit);
+    let texts = page().await?.into_iter();
+    let texts = texts.map(|job| (job.id, texts_of(&job).collect()));
+    let (without_texts, refused) = delete_texts(jobs, texts).await;
+    let complete_before = interrupted_deletions::complete_before(core).await?;
     // Retention and the search index change the same records under this lock.
     let guard = core.locks.favourites.lock().await?;
-    let found = core.store.jobs_of(account, Part::Ended, below, None, limit);
-    let mut found = found.await?;
+    let mut found = page().await?;
     let (count, last) = (found.len(), found.last().map(|job| job.id.0.into_bytes()));
-    found.retain(|job| !job.is_erased());
+    found.retain(|job| without_texts.contains(&job.id));
     found.reverse();
     let writes = core.store.erase_jobs(account, &found, core.now()).await?;
     commit(core, guard, writes).await?;
-    for page in found.chunks(RECORDS_PER_COMMIT) {
-        let deliveries = page.iter().map(|job| DeliveryId(job.id.0));
-        erase_attempts(core, account, deliveries.collect()).await?;
-        for job in page {
-            delete_objects(jobs, NamedObject::of_job(job)).await?;
+    let new = found.iter().filter(|job| !job.is_erased());
+    let deliveries: Vec<_> = new.map(|job| DeliveryId(job.id.0)).collect();
+    for page in deliveries.chunks(RECORDS_PER_COMMIT) {
+        erase_attempts(core, account, page.to_vec()).await?;
+    }
+    refused?;
+    for job in &found {
+        let at = DELETED_IMAGES.get(&core.store, &(account, job.id)).await?;
+        if at.is_some_and(|at| at >= complete_before) {
+            delete_objects(jobs, NamedObject::of_job(&job.erased())).await?;
         }
     }
     Ok((count, last.filter(|_| count == limit)))
+}
+
+/// Deletes the texts of records that are to be erased, without a lock: the object store may take minutes. Returns the records whose texts
+/// are deleted, also if the object store refuses another deletion.
+async fn delete_texts<Id: Eq + Hash>(
+    jobs: &JobService,
+    texts: impl Iterator<Item = (Id, Vec<NamedObject>)>,
+) -> (HashSet<Id>, Result<(), Error>) {
+    let deletions = texts.map(async |(id, texts)| (id, delete_objects(jobs, texts).await));
+    let mut deletions = stream::iter(deletions).buffer_unordered(CONCURRENCY);
+    let (mut without_texts, mut outcome) = (HashSet::new(), Ok(()));
+    while let Some((id, deleted)) = deletions.next().await {
+        match deleted {
+            Ok(()) => {
+                without_texts.insert(id);
+            }
+            Err(error) => outcome = Err(error),
+        }
+    }
+    (without_texts, outcome)
 }
 
 /// Commits what was decided under a lock, unless a repeated erasure has nothing to change.
@@ -279,33 +313,45 @@ async fn has_content(core: &Core, account: AccountId) -> Result<bool, Error> {
     Ok(!is_erased)
 }
 
-/// Erases the metadata of a page of batches, or of those submitted as files. Returns the changed records, and the last id of the page unless
-/// no other follows.
-async fn erase_batches<R: Record + PartialEq>(
-    core: &Core,
-    table: &Table<(AccountId, BatchId), R>,
-    erased: impl Fn(&R) -> (BatchId, R),
+/// Erases the metadata of a page of batches, with that of their files. Returns the last one unless no other follows.
+async fn erase_batches(
+    jobs: &JobService,
     account: AccountId,
     after: Option<[u8; 16]>,
     limit: usize,
-) -> Result<(Vec<R>, Option<[u8; 16]>), Error> {
+) -> Result<Option<[u8; 16]>, Error> {
+    let core = &jobs.core;
+    let page = || BATCHES.page(&core.store, &account, limit, after);
+    let texts = page().await?.items.into_iter();
+    let texts = texts.map(|it| (it.id, NamedObject::of_batch(&it).into_iter().collect()));
+    let (without_texts, refused) = delete_texts(jobs, texts).await;
     // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
     let guard = core.locks.favourites.lock().await?;
-    let page = table.page(&core.store, &account, limit, after).await?;
-    let (mut changed, mut writes) = (Vec::new(), Writes::new());
-    for record in page.items {
-        let (id, erased) = erased(&record);
-        if record != erased {
-            writes.push(table.put(&(account, id), &erased));
-            changed.push(record);
-        }
-    }
-    commit(core, guard, writes).await?;
-    Ok((changed, page.next))
+    let page = page().await?;
+    let found = page.items.iter();
+    let found = found.filter(|it| **it != it.erased() && without_texts.contains(&it.id));
+    let erased = found.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
+    commit(core, guard, erased.collect()).await?;
+    refused.map(|()| page.next)
 }
 
-/// Erases what a page of deliveries has sent and received, those of tests and of batches too. Those of jobs again: an attempt whose payload
-/// was built before its job was erased may be recorded after that. Returns the last one unless no other follows.
+/// As [`erase_batches`].
+async fn erase_file_batches(
+    core: &Core,
+    account: AccountId,
+    after: Option<[u8; 16]>,
+    limit: usize,
+) -> Result<Option<[u8; 16]>, Error> {
+    let guard = core.locks.favourites.lock().await?;
+    let page = FILE_BATCHES.page(&core.store, &account, limit, after);
+    let page = page.await?;
+    let found = page.items.iter().filter(|it| **it != it.erased());
+    let erased = found.map(|it| FILE_BATCHES.put(&(account, it.id), &it.erased()));
+    commit(core, guard, erased.collect()).await?;
+    Ok(page.next)
+}
+
+/// Erases what a page of deliveries has sent and received, those of tests and of batches too. Returns the last one unless no other follows.
 async fn erase_deliveries(
     core: &Core,
     account: AccountId,
@@ -326,6 +372,8 @@ async fn delete_files(jobs: &Arc<JobService>, account: AccountId) -> Result<(), 
             return Ok(());
         }
         for file in page.items {
+            // Before the record: no repeated call finds the content without it.
+            delete_objects(jobs, [NamedObject::of_upload(&file)]).await?;
             uploaded_files::delete(jobs, file).await?;
         }
     }

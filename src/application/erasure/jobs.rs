@@ -15,6 +15,7 @@ use tintype_actors::round::decide;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::Job;
 use tintype_storage::store::AttemptErasure;
 
 /// Erases a job, to the end even if the caller disconnects. Its state, price, shape, key and times stay. A pending delivery is still
@@ -32,19 +33,22 @@ pub async fn erase(
     let jobs = Arc::clone(jobs);
     detached(async move {
         let core = &jobs.core;
-        // Retention and the search index change the same records under this lock.
-        let guard = core.locks.favourites.lock().await?;
         let job = core.store.job(account, id).await?.ok_or_else(no_job)?;
         if !job.state.is_terminal() {
             let detail = "the job has not ended; cancel it, or wait until it ends";
             return Err(Error::conflict(detail));
         }
+        // Before the record: a repeated call that looks for jobs by their metadata finds no erased job.
+        erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
+        // Without the lock: the object store may take minutes.
+        delete_objects(&jobs, texts_of(&job)).await?;
+        // Retention and the search index change the same records under this lock.
+        let guard = core.locks.favourites.lock().await?;
+        let job = core.store.job(account, id).await?.ok_or_else(no_job)?;
         let erased = core
             .store
             .erase_jobs(account, std::slice::from_ref(&job), core.now());
         let mut writes = erased.await?;
-        // Before the record: a repeated call that looks for jobs by their metadata finds no erased job.
-        erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
         if writes.is_empty() {
             drop(guard);
         } else {
@@ -53,7 +57,7 @@ pub async fn erase(
             writes.push(audit.record(core, Action::JobErase, subject, Some(before), None));
             core.commit(Change::under_lock(guard, writes)).await?;
         }
-        // Again after the record: only then no later attempt sends and records the erased texts.
+        // Again after the record: an attempt that was recorded in between may have read the job before.
         erase_attempts(core, account, vec![DeliveryId(id.0)]).await?;
         delete_objects(&jobs, NamedObject::of_job(&job)).await
     })
@@ -73,8 +77,17 @@ pub async fn erase_attempts(
     Ok(decide(&core.store, erasure).await?)
 }
 
-/// Deletes the objects that erased records have named. Their records name no text any more: if the store refuses, maintenance deletes
-/// the text as an orphan.
+/// The objects with texts of a job. They are deleted before its record is erased: an erased record does not name them, so that no repeated
+/// call could delete them if the store refuses.
+pub fn texts_of(job: &Job) -> impl Iterator<Item = NamedObject> {
+    let is_text = |it: &NamedObject| match it.role {
+        ObjectRole::JobText | ObjectRole::InputUrls => true,
+        ObjectRole::Input | ObjectRole::Image | ObjectRole::BatchText | ObjectRole::Upload => false,
+    };
+    NamedObject::of_job(job).filter(is_text)
+}
+
+/// Deletes objects of erased records, or of records that are to be erased.
 ///
 /// # Errors
 /// `StorageUnavailable`
@@ -88,13 +101,8 @@ pub async fn delete_objects(
             _ => jobs.objects.delete(&object.key).await,
         };
         deleted.map_err(|error| {
-            let detail =
-                "the content is erased, but an object could not be deleted; repeat the call";
-            object_store_fault(
-                error,
-                "could not delete an object of an erased record",
-                detail,
-            )
+            let detail = "an object could not be deleted; repeat the call";
+            object_store_fault(error, "could not delete an object of an erasure", detail)
         })?;
     }
     Ok(())

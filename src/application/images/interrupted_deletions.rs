@@ -12,9 +12,10 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::DELETIONS_COMPLETE;
 
-/// What the first call covers before the completed deletions.
+/// What the first call covers before the completed deletions, and what is covered after a clock that was ahead.
 const FIRST_SPAN: Duration = Duration::from_secs(86_400);
 /// Images deleted concurrently.
 const CONCURRENCY: usize = 16;
@@ -35,10 +36,23 @@ pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
     Ok(found.is_err_and(|error| error.kind == ErrorKind::Gone))
 }
 
+/// Deletions that were recorded before this time are complete. A mark that is ahead of the clock says nothing about the deletions since the
+/// clock was corrected.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn complete_before(core: &Core) -> Result<Timestamp, StoreError> {
+    let (mark, now) = (DELETIONS_COMPLETE.mark(&core.store).await?, core.now());
+    Ok(match mark <= now {
+        true => mark,
+        false => now.minus(FIRST_SPAN),
+    })
+}
+
 /// The part of the deletions that is known to be complete.
 #[derive(Debug, Default)]
 pub struct CompletedDeletions {
-    /// Deletions that were recorded before this time. `None` after the start of the process: the store has the time of the last one.
+    /// Deletions that were recorded before this time. `None` after the start of the process: the store has the time.
     before: Option<Timestamp>,
 }
 
@@ -50,10 +64,12 @@ impl CompletedDeletions {
     pub async fn complete(&mut self, jobs: &JobService) {
         let (store, began) = (&jobs.core.store, jobs.core.now());
         let deleted = async {
-            let since = match self.before {
+            let since = match self.before.filter(|before| *before <= began) {
                 Some(before) => before,
-                None => DELETIONS_COMPLETE.mark(store).await?.minus(FIRST_SPAN),
+                None => complete_before(&jobs.core).await?.minus(FIRST_SPAN),
             };
+            // Also if a deletion fails now, however many calls it takes.
+            self.before = Some(since);
             store.image_deletions_since(since).await
         };
         let deleted = match deleted.await {
@@ -77,10 +93,13 @@ impl CompletedDeletions {
 
 /// Without the record, a restart repeats more deletions.
 async fn record(core: &Core, before: Timestamp) {
-    match DELETIONS_COMPLETE.raise(&core.store, before).await {
-        Ok(writes) if writes.is_empty() => {}
-        // A failure stops the process.
-        Ok(writes) => drop(core.commit(writes).await),
+    match complete_before(core).await {
+        Ok(known) if before <= known => {}
+        // Lowers a mark that is ahead of the clock. A failure stops the process.
+        Ok(_) => drop(
+            core.commit(vec![DELETIONS_COMPLETE.put(&(), &before)])
+                .await,
+        ),
         Err(error) => tracing::error!(%error, "could not record the completed deletions of images"),
     }
 }

@@ -37,6 +37,11 @@ impl Batch {
             ..self.clone()
         }
     }
+
+    /// Has the batch no metadata? True of each erased one.
+    pub fn is_without_metadata(&self) -> bool {
+        self.text == PromptRef::Inline(PromptText::default())
+    }
 }
 
 /// Changes in the commits that change the batch's jobs.

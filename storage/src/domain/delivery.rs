@@ -140,6 +140,12 @@ impl SentRequest {
     pub fn is_whole(&self) -> bool {
         self.body.len() as u64 == self.body_bytes
     }
+
+    /// Does the body contain metadata of the caller? The body without metadata is too short to be truncated.
+    pub fn has_metadata(&self) -> bool {
+        let body = serde_json::from_str::<serde_json::Value>(&self.body);
+        body.map_or(true, |it| !it["metadata"].is_null())
+    }
 }
 
 impl Delivery {
@@ -291,6 +297,20 @@ impl Attempt {
 
     pub fn with_sent(self, sent: Option<SentRequest>) -> Self {
         Self { sent, ..self }
+    }
+
+    /// Does it contain what was sent or received?
+    pub fn has_content(&self) -> bool {
+        self.sent.is_some() || !self.response_body.is_empty()
+    }
+
+    /// The attempt without what was sent and received.
+    pub fn erased(&self) -> Self {
+        Self {
+            response_body: String::new(),
+            sent: None,
+            ..self.clone()
+        }
     }
 
     /// Any 2xx is success, even if reading the response body failed. A redirect is not (specification, "Delivery").

@@ -1,10 +1,10 @@
 //! Erases the content of ended jobs in place: the ledger, the daily usage and verification need their records.
 
 use super::table::Scan;
-use super::tables::{ATTEMPTS, DELIVERIES, ENDED_JOBS, SEARCH_INDEX};
+use super::tables::{ATTEMPTS, BATCHES, DELIVERIES, ENDED_JOBS, SEARCH_INDEX};
 use super::{Decision, Part, RoundReads, Store, StoreError, Writes};
-use crate::domain::delivery::{Attempt, DeliveryId};
-use crate::domain::ids::{AccountId, JobId};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, SentRequest};
+use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
 use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::domain::time::Timestamp;
@@ -72,6 +72,35 @@ impl Store {
     }
 }
 
+/// The read of [`is_subject_erased`] that is known before the round, for the most frequent kind of deliveries.
+pub fn request_subject(account: AccountId, delivery: DeliveryId) -> ReadRequest {
+    ENDED_JOBS.request(&(account, JobId(delivery.0)))
+}
+
+/// Was the job or batch of a delivery erased after an attempt had built its payload?
+///
+/// # Errors
+/// As [`RoundReads::get`]
+pub fn is_subject_erased(
+    delivery: &Delivery,
+    attempt: &Attempt,
+    reads: &RoundReads<'_>,
+) -> Result<bool, StoreError> {
+    let (account, subject) = (delivery.account, delivery.subject);
+    match delivery.kind {
+        DeliveryKind::Event => {
+            let job = reads.get(&ENDED_JOBS, &(account, JobId(subject)))?;
+            Ok(job.is_some_and(|it| it.is_erased()))
+        }
+        DeliveryKind::Batch => {
+            let batch = reads.get(&BATCHES, &(account, BatchId(subject)))?;
+            let has_metadata = attempt.sent.as_ref().is_some_and(SentRequest::has_metadata);
+            Ok(has_metadata && batch.is_some_and(|it| it.is_without_metadata()))
+        }
+        DeliveryKind::Test | DeliveryKind::Operator => Ok(false),
+    }
+}
+
 /// Erases what the attempts of deliveries have sent and received. The deletion of old deliveries locks the same records, so no attempt
 /// outlives its delivery.
 pub struct AttemptErasure {
@@ -109,13 +138,8 @@ impl Decision for AttemptErasure {
                 continue;
             }
             for (key, attempt) in reads.scan(&ATTEMPTS, &attempts_of(key.1))? {
-                if !attempt.response_body.is_empty() || attempt.sent.is_some() {
-                    let erased = Attempt {
-                        response_body: String::new(),
-                        sent: None,
-                        ..attempt
-                    };
-                    writes.push(ATTEMPTS.put(&key, &erased));
+                if attempt.has_content() {
+                    writes.push(ATTEMPTS.put(&key, &attempt.erased()));
                 }
             }
         }

@@ -1,16 +1,16 @@
 //! Deletes batches whose file was invalid.
 
-use super::tables::{FILE_BATCHES, IDEMPOTENCY};
-use super::{IdempotencyRecord, IdempotentCall, Made, Store, StoreError, Writes};
+use super::tables::{FAILED_BATCHES_FORGOTTEN, FILE_BATCHES};
+use super::{Store, StoreError, Writes};
 use crate::domain::file_batch::{FileBatch, Validation};
-use crate::domain::ids::{AccountId, BatchId};
+use crate::domain::ids::{BatchId, JobId, moment_of};
 use crate::domain::time::Timestamp;
 use crate::engine::Key;
-use std::collections::HashSet;
+use std::time::Duration;
 
 impl Store {
-    /// Deletes the batches that failed before a time, and to which no idempotency key refers, among the next `limit` from `cursor` on.
-    /// Returns the next cursor, empty at the end.
+    /// Deletes the batches that failed before a time, among the next `limit` from `cursor` on. Returns the next cursor, empty at the
+    /// end. An idempotency key that refers to a deleted batch is free, as with a deleted job.
     pub async fn delete_failed_file_batches(
         &self,
         older_than: Timestamp,
@@ -20,40 +20,24 @@ impl Store {
         let is_over = |batch: &FileBatch| {
             matches!(batch.outcome, Validation::Failed(_)) && batch.created_at < older_than
         };
-        let (found, cursor) = FILE_BATCHES
-            .delete_where(self, cursor, limit, is_over)
-            .await?;
-        let (mut writes, mut of_account) = (Writes::new(), None);
-        for write in found {
-            let Some((account, id)) = FILE_BATCHES.read_key(&write.0) else {
-                continue;
-            };
-            let named = match of_account.take() {
-                Some((last, named)) if last == account => named,
-                _ => self.batches_named_by_keys(account).await?,
-            };
-            if !named.contains(&id) {
-                writes.push(write);
-            }
-            of_account = Some((account, named));
+        let (found, cursor) = FILE_BATCHES.step(self, cursor, limit).await?;
+        let over = found.into_iter().filter(|(_, it)| is_over(it));
+        let (mut writes, mut newest) = (Writes::new(), None);
+        for (key, batch) in over {
+            // The mark derives from what is deleted, as that of jobs.
+            newest = newest.max(Some(moment_of(&batch.id.0).unwrap_or(batch.created_at)));
+            writes.push(FILE_BATCHES.delete(&key));
+        }
+        if let Some(newest) = newest {
+            let mark = newest.plus(Duration::from_millis(1));
+            writes.extend(FAILED_BATCHES_FORGOTTEN.raise(self, mark).await?);
         }
         Ok((writes, cursor))
     }
 
-    /// The batches to which idempotency keys of an account refer.
-    async fn batches_named_by_keys(
-        &self,
-        account: AccountId,
-    ) -> Result<HashSet<BatchId>, StoreError> {
-        let mut named = HashSet::new();
-        let visit = |_, record: IdempotencyRecord| {
-            if let Made::Batch(id) = record.made {
-                named.insert(id);
-            }
-            Ok(())
-        };
-        let of_account = (account, IdempotentCall::Submission);
-        IDEMPOTENCY.each(self, &of_account, visit).await?;
-        Ok(named)
+    /// May a batch with this id have failed and been deleted?
+    pub(crate) async fn may_be_forgotten_failure(&self, id: BatchId) -> Result<bool, StoreError> {
+        let mark = FAILED_BATCHES_FORGOTTEN.mark(self).await?;
+        Ok(id.0 < JobId::first_of(mark).0)
     }
 }

@@ -43,10 +43,11 @@ pub use commands::{
 };
 pub use decision::Decision;
 pub use deliveries::DeletionStep;
-pub use erasure::AttemptErasure;
+pub use erasure::{AttemptErasure, is_subject_erased, request_subject};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
+pub use old_jobs::JobDeletion;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueEntry, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made,

@@ -8,14 +8,14 @@ use super::tables::{
     BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FAVOURITES, FILE_BATCHES,
     IDS_AHEAD, JOB_REFUNDS, JOBS_FORGOTTEN, SEARCH_INDEX,
 };
-use super::{Part, Store, StoreError, Writes};
+use super::{AccountState, Decision, Part, RoundReads, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId, moment_of};
 use crate::domain::job::Job;
 use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key};
+use crate::engine::{Direction, Key, ReadRequest};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ impl Store {
 
     /// Deletes jobs of one account that ended before the day `first_kept`: those of the next block of the search index from
     /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch or delivery exists. Returns the next cursor, empty
-    /// at the end.
+    /// at the end. [`JobDeletion`] commits the writes.
     pub async fn delete_ended_jobs(
         &self,
         first_kept: i64,
@@ -173,6 +173,29 @@ impl Store {
 
     async fn has_batch(&self, account: AccountId, id: BatchId) -> Result<bool, StoreError> {
         Ok(BATCHES.get(self, &(account, id)).await?.is_some())
+    }
+}
+
+/// Writes the deletion of ended jobs between two rounds of their account: a refund reads its job, and adds a record that is deleted with
+/// the job.
+pub struct JobDeletion {
+    pub account: AccountId,
+    pub writes: Writes,
+}
+
+impl Decision for JobDeletion {
+    type Outcome = ();
+
+    fn locked_keys(&self) -> Vec<Key> {
+        vec![AccountState::lock_of(self.account)]
+    }
+
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        Vec::new()
+    }
+
+    fn decide(&mut self, _: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+        Ok((self.writes.clone(), ()))
     }
 }
 

@@ -122,6 +122,8 @@ tables! {
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
     /// Jobs that ended before this time may have been deleted: verification then relies on the daily usage.
     JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
+    /// Batches that failed and have earlier ids may have been deleted: verification then accepts idempotency keys that refer to them.
+    FAILED_BATCHES_FORGOTTEN: () => Timestamp = b"sfailed batches forgotten before" "failed_batches_forgotten";
     /// Images of jobs that ended before this time may have been deleted, also if a longer retention was configured later.
     IMAGES_FORGOTTEN: () => Timestamp = b"simages forgotten before" "images_forgotten";
     /// The objects of images that were deleted on demand before this time are deleted.

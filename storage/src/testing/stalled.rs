@@ -2,7 +2,7 @@
 
 use super::layer::Layer;
 use super::memory::MemoryEngine;
-use crate::engine::{Commit, Engine, Holds};
+use crate::engine::{Commit, Engine, Holds, Round};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
@@ -19,6 +19,7 @@ struct Gate {
     is_shut: bool,
     held: VecDeque<Commit>,
     submitted: usize,
+    rounds: usize,
 }
 
 impl StalledEngine {
@@ -79,6 +80,11 @@ impl StalledEngine {
         self.gate.lock().held.len()
     }
 
+    /// The number of rounds that have begun, or wait for others that hold their keys.
+    pub fn rounds(&self) -> usize {
+        self.gate.lock().rounds
+    }
+
     /// The number of commits so far.
     pub fn submitted(&self) -> usize {
         self.gate.lock().submitted
@@ -92,6 +98,11 @@ impl Layer for StalledEngine {
 
     fn holds(&self) -> &Arc<Holds> {
         &self.holds
+    }
+
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+        self.gate.lock().rounds += 1;
+        round
     }
 
     fn submit(&self, commit: Commit) {

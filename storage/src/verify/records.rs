@@ -155,8 +155,14 @@ fn missing_reference(
         }
         Made::Account(id) => ("account", store.account(id).wait()?.is_some()),
     };
-    let is_kept = matches!(made, Made::Entry(_) | Made::Account(_));
-    if is_there || !is_kept && may_be_forgotten(store, made.id())? {
+    let is_forgotten = match made {
+        Made::Job(id) => may_be_forgotten(store, id.0)?,
+        Made::Batch(id) => {
+            may_be_forgotten(store, id.0)? || store.may_be_forgotten_failure(id).wait()?
+        }
+        Made::Entry(_) | Made::Account(_) => false,
+    };
+    if is_there || is_forgotten {
         return Ok(None);
     }
     let id = made.id();

@@ -4,8 +4,9 @@ use crate::batches::accepted;
 use crate::old_jobs::{accept_batch, all_ids, commit, complete, forget, on_day};
 use crate::support::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, Validation};
-use tintype_storage::domain::ids::{BatchId, FileId};
+use tintype_storage::domain::ids::{BatchId, FileId, JobId};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
@@ -39,6 +40,28 @@ impl Layer for CommitBeforeRead {
         if key == self.key {
             commit_and_wait(&*self.inner, self.writes.clone())?;
         }
+        Ok(())
+    }
+}
+
+/// Counts scans.
+struct CountScans {
+    inner: Arc<dyn Engine>,
+    holds: Arc<Holds>,
+    scans: AtomicUsize,
+}
+
+impl Layer for CountScans {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner)
+    }
+
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
+    }
+
+    fn after_scan(&self) -> Result<(), EngineError> {
+        self.scans.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -177,11 +200,8 @@ fn the_key_of_a_deleted_job_or_batch_is_free() {
     till.check();
 }
 
-/// A batch whose file was invalid has no other record.
-#[test]
-fn an_idempotency_key_may_refer_to_a_failed_batch() {
-    let mut till = Till::with("100");
-    let failed = FileBatch {
+fn failed_batch(created_at: i64) -> FileBatch {
+    FileBatch {
         id: BatchId(uuid(70)),
         account: ACCOUNT,
         key: key(1),
@@ -192,9 +212,16 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
             as_urls: false,
             endpoint: BatchEndpoint::default(),
         },
-        created_at: at(5),
+        created_at: at(created_at),
         outcome: Validation::Failed(Vec::new()),
-    };
+    }
+}
+
+/// A batch whose file was invalid has no other record.
+#[test]
+fn an_idempotency_key_may_refer_to_a_failed_batch() {
+    let mut till = Till::with("100");
+    let failed = failed_batch(5);
     let (used, record) = use_of(Made::Batch(failed.id), at(9));
     commit(&till.store, vec![used]);
     assert_eq!(till.faults().len(), 1);
@@ -216,19 +243,31 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     let call = IdempotentCall::Submission;
     let found = till.store.idempotency(call, ACCOUNT, "k", at(8)).wait();
     assert_eq!(found.expect("read"), Some(record));
-    let forgotten = || {
-        let found = till.store.delete_failed_file_batches(at(99), &[], 9);
-        found.wait().expect("read").0
+    let forget = |older_than| {
+        let found = till
+            .store
+            .delete_failed_file_batches(at(older_than), &[], 9);
+        commit(&till.store, found.wait().expect("read").0);
     };
-    assert_eq!(forgotten(), Writes::new(), "the key refers to it");
-    let expired = till.store.delete_expired(at(9), &[], 1).wait();
-    let (expired, _) = expired.expect("read");
-    assert_eq!(expired.len(), 1);
-    commit(&till.store, expired);
-    commit(&till.store, forgotten());
-    let left = FILE_BATCHES.get(&till.store, &id).wait();
-    assert_eq!(left.expect("read"), None);
+    let is_left = || {
+        let left = FILE_BATCHES.get(&till.store, &id).wait();
+        left.expect("read").is_some()
+    };
+    forget(5);
+    assert!(is_left());
+    // The retention of keys was longer when this one was used.
+    forget(6);
+    assert!(!is_left());
     assert_eq!(till.faults(), [""; 0]);
+    let found = till.store.idempotency(call, ACCOUNT, "k", at(8)).wait();
+    assert_eq!(found.expect("read"), None, "the key is free");
+    let again = till.accept_batch(&other).expect("accept");
+    assert!(!again.replayed);
+    assert_eq!(till.faults(), [""; 0]);
+    // Of a batch that is newer than the deleted ones.
+    let (lost, _) = use_of(Made::Batch(BatchId(id_of(on_day(1)))), at(9));
+    commit(&till.store, vec![lost]);
+    assert_eq!(till.faults().len(), 1);
 }
 
 /// No caller pays twice for one key.
@@ -258,4 +297,23 @@ fn a_batch_and_a_job_share_idempotency_keys() {
         assert!(found.wait().expect("read").is_some(), "{name}");
     }
     till.check();
+}
+
+/// An account has a key for very many jobs.
+#[test]
+fn the_deletion_of_failed_batches_reads_nothing_else() {
+    let till = Till::with("1");
+    let failed = failed_batch(5);
+    let put = FILE_BATCHES.put(&(ACCOUNT, failed.id), &failed);
+    let (used, _) = use_of(Made::Job(JobId(uuid(1))), at(9));
+    commit(&till.store, vec![put, used]);
+    let engine = Arc::new(CountScans {
+        inner: Arc::clone(till.store.engine()),
+        holds: Arc::default(),
+        scans: AtomicUsize::new(0),
+    });
+    let store = Store::new(Arc::clone(&engine) as _);
+    let step = store.delete_failed_file_batches(at(99), &[], 9).wait();
+    assert!(!step.expect("a step").0.is_empty());
+    assert_eq!(engine.scans.load(Ordering::Relaxed), 1);
 }
