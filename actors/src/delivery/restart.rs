@@ -55,7 +55,7 @@ impl Overdue {
 
     /// The receiver of the oldest delivery first: the index is sorted by shards.
     fn sort_turns(&mut self) {
-        let oldest = |webhook| {
+        let oldest = |webhook: &WebhookId| {
             let first = self.receivers.get(webhook)?.front()?;
             Some((first.due, first.id))
         };
