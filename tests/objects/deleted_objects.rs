@@ -218,28 +218,32 @@ async fn an_uploaded_file_that_a_running_service_deletes_is_not_missing() {
 
 /// After a restore of an older backup, a job that was live then runs again and stores another image under the same key.
 #[tokio::test]
-async fn an_image_that_was_generated_again_replaces_that_of_the_abandoned_run() {
+async fn a_backup_does_not_replace_an_image_that_another_backup_needs() {
     let fixture = Fixture::new();
     fixture.record_done(100, 2);
     fixture.store_image(b"ab").await;
-    fixture.backup(false, &|| 0).await;
+    let first = fixture.backup(false, &|| 0).await;
     fixture.record_done(200, 3);
     fixture.store_image(b"abc").await;
-    let backup = fixture.backup(false, &|| 0).await;
-    assert_eq!(backup.images.as_ref().unwrap().copied, 1);
-    let checked = fixture.check(&backup).await;
+    let refused = fixture.create(Some(&fixture.objects), false, &|| 0).await;
+    let reason = format!("{:#}", refused.err().unwrap());
+    assert!(reason.contains("Use a new backup location"), "{reason}");
+    let checked = fixture.check(&first).await;
     assert_eq!(checked.images, 1);
     assert!(checked.damaged.objects.is_empty());
     assert_eq!(checked.wrong_lengths, [""; 0]);
 }
 
 #[tokio::test]
-async fn an_image_of_another_length_than_recorded_is_reported() {
+async fn an_image_of_another_length_than_recorded_is_left_out_and_reported() {
     let fixture = Fixture::new();
     fixture.record_done(100, 9);
     fixture.store_image(b"ab").await;
     let backup = fixture.backup(false, &|| 0).await;
+    let images = backup.images.as_ref().unwrap();
+    let fault = format!("{IMAGE} has 2 bytes, but its record says 9");
+    assert_eq!(images.damaged_names, [fault]);
+    assert_eq!((images.count, images.missing), (0, 1));
     let checked = fixture.check(&backup).await;
-    let fault = format!("{IMAGE} has 2 bytes in the backup, but its record says 9");
-    assert_eq!(checked.wrong_lengths, [fault]);
+    assert_eq!(checked.missing, [IMAGE]);
 }

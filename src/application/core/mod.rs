@@ -189,14 +189,12 @@ impl Core {
     }
 }
 
+type Outcome<E> = oneshot::Receiver<Result<(), E>>;
+
 /// The writes of a change, the callback of their commit, and the receiver of its outcome.
 fn with_outcome<E: Send + 'static>(
     change: Change,
-) -> (
-    Writes,
-    impl FnOnce(Result<(), E>) + Send + 'static,
-    oneshot::Receiver<Result<(), E>>,
-) {
+) -> (Writes, impl FnOnce(Result<(), E>) + Send, Outcome<E>) {
     let (writes, finish) = change.into_parts();
     let (sender, receiver) = oneshot::channel();
     let then = move |outcome: Result<(), E>| {
