@@ -122,7 +122,7 @@ fn tables_of_another_or_unknown_format_are_rejected() {
         &refusal(&database.url()),
         &[
             "format `3`",
-            "reads `4`",
+            "reads `5`",
             "`tintype export`",
             "`tintype import`",
         ],
