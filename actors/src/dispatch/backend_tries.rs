@@ -104,9 +104,9 @@ impl Tries<'_> {
                 Ok(ResultImage { backend, ..image })
             }
             Err(error) => {
-                self.stats().unusable.fetch_add(1, Ordering::Relaxed);
-                // The backend's image is unusable, unless the store failed.
+                // Not the backend's fault: a failure of the store, and the deadline of the run.
                 if error.outcome() == TryOutcome::Broken {
+                    self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
                     self.failed(&error, error.to_string());
                 }
                 Err(error)

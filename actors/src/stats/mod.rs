@@ -45,8 +45,8 @@ pub struct BackendStats {
     pub recent: RecentTries,
     /// Repeated tries.
     pub retries: AtomicU64,
-    /// Images that could not be stored.
-    pub unusable: AtomicU64,
+    /// Images that the backend got wrong: damaged ones, and those of a format or a size that is not accepted.
+    pub invalid_images: AtomicU64,
     /// Runs that gave up on the backend, including those without another backend to try.
     pub given_up: AtomicU64,
 }
@@ -57,7 +57,7 @@ impl Default for BackendStats {
             tries: std::array::from_fn(|_| Histogram::new(LONG_DURATIONS)),
             recent: RecentTries::default(),
             retries: AtomicU64::new(0),
-            unusable: AtomicU64::new(0),
+            invalid_images: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
         }
     }

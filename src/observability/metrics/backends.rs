@@ -50,8 +50,8 @@ fn collect_counters(out: &mut Exposition, health: &[BackendHealth], stats: &[Bac
         ),
         (
             "tintype_backend_unusable_pictures_total",
-            "Images of the backend that were invalid or could not be stored.",
-            |_, it| it.unusable.load(Ordering::Relaxed),
+            "Invalid images of the backend.",
+            |_, it| it.invalid_images.load(Ordering::Relaxed),
         ),
         (
             "tintype_backend_given_up_total",
