@@ -1,4 +1,4 @@
-//! Tries, backoff and failover, by the paused clock.
+//! Attempts, backoff and failover, by the paused clock.
 
 use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run};
@@ -89,7 +89,7 @@ fn a_try_that_times_out_is_repeated() {
     run(async {
         let generator = ScriptedGenerator::new([Act::Hang], Act::Image);
         let mut plan = Plan::with(generator.clone(), 1);
-        plan.try_timeout = Duration::from_secs(20);
+        plan.attempt_timeout = Duration::from_secs(20);
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
