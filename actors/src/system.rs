@@ -6,7 +6,7 @@ use crate::clock::Jitter;
 pub use crate::delivery::DeliveryOptions;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
-    CutOff, DispatchContext, Dispatcher, FailedTry, RecentFailures, RunProgress,
+    CutOff, DispatchContext, Dispatcher, FailedAttempt, RecentFailures, RunProgress,
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
@@ -208,8 +208,8 @@ impl System {
         self.dispatch.progress.preview(job)
     }
 
-    /// The failed tries of a failed job, if they are still remembered.
-    pub fn failed_tries(&self, job: JobId) -> Vec<FailedTry> {
+    /// The failed attempts of a failed job, if they are still remembered.
+    pub fn failed_attempts(&self, job: JobId) -> Vec<FailedAttempt> {
         self.dispatch.failures.of(job)
     }
 

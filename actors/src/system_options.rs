@@ -22,7 +22,7 @@ pub struct JobOptions {
     pub limits: Limits,
     /// Maximum number of runs of a job.
     pub max_runs: u32,
-    /// The longest time of one run over all tries and backends, not counting waits for slots.
+    /// The longest time of one run over all attempts and backends, not counting waits for slots.
     pub run_timeout: Duration,
     pub backends: Vec<Backend>,
     pub routes: Routes,

@@ -120,7 +120,7 @@ pub async fn for_operator<'a>(
     job: &Job,
     record: JobRecord<'a>,
 ) -> Result<JobRecord<'a>, StoreError> {
-    let attempts = core.system.failed_tries(job.id).into_iter();
+    let attempts = core.system.failed_attempts(job.id).into_iter();
     let attempts = attempts.filter(|_| !job.is_erased());
     let causes =
         attempts.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));

@@ -62,7 +62,7 @@ fn backend(backend: BackendHealth, recent: RecentFigures) -> Backend {
         last_answer_at: backend.last_answer_at.map(Into::into),
         last_error: (backend.last_error).map(|it| BackendError::new(None, it.at, it.cause)),
         last_hour: BackendTries {
-            tries: recent.tries,
+            tries: recent.attempts,
             failed: recent.failed,
             p50_ms: recent.p50.map(millis),
             p95_ms: recent.p95.map(millis),

@@ -128,7 +128,7 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
         } else {
             assert_eq!(
                 (&failed["level"], &failed["message"]),
-                (&json!("WARN"), &json!("a try failed"))
+                (&json!("WARN"), &json!("an attempt failed"))
             );
             assert_eq!(failed["outcome"], outcome, "{failed}");
             let shown = failed["cause"].as_str().unwrap();
@@ -166,7 +166,7 @@ fn a_checkpoint_that_a_web_ui_replaced_is_logged() {
     let [line] = &found[0][..] else {
         panic!("{found:#?}");
     };
-    assert_eq!(line["message"], "the try succeeded despite a fault");
+    assert_eq!(line["message"], "the attempt succeeded despite a fault");
     assert_eq!(
         line["cause"],
         "it generated with the checkpoint other instead of m; does it have m?"

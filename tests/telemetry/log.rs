@@ -291,7 +291,7 @@ fn a_failed_job_is_logged_once_with_its_id_and_the_answers_of_its_backends() {
         (&accepted.job_id().into(), &"WARN".into(), &"fast".into())
     );
     assert_eq!(failed[0]["outcome"], "unavailable");
-    let tries = of("a try failed");
+    let tries = of("an attempt failed");
     assert_eq!(tries.len(), 2, "{log}");
     assert_eq!(tries[0]["backend"], "gone");
     let cause = tries[0]["cause"].as_str().unwrap();

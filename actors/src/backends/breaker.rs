@@ -47,7 +47,7 @@ impl Streak {
     }
 }
 
-/// A failed try.
+/// A failed attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// How long the backend asks callers to wait.
@@ -103,7 +103,7 @@ pub enum BreakerEvent {
     Succeeded(AccountId),
     /// The backend did not answer, or is temporarily unavailable.
     Failed(Failure),
-    /// The probing run ended without a try.
+    /// The probing run ended without an attempt.
     Abandoned,
     /// A test that generates no image found that the backend works, or a job waits whose account has caused none of the failures.
     CoolDownEnded,
@@ -148,7 +148,7 @@ impl BreakerState {
                 let times = times.saturating_add(1);
                 (opened(times, streak.and(failure), failure), false)
             }
-            // Failures of tries that were in flight when the breaker opened count, but do not change `until`.
+            // Failures of attempts that were in flight when the breaker opened count, but do not change `until`.
             (
                 Self::Open {
                     until,
@@ -304,7 +304,7 @@ impl Breaker {
     }
 }
 
-/// A breaker's permission to use its backend. If a probe drops its pass without a try, the next run is the probe.
+/// A breaker's permission to use its backend. If a probe drops its pass without an attempt, the next run is the probe.
 #[derive(Debug)]
 pub struct BreakerPass {
     breaker: Breaker,
@@ -312,7 +312,7 @@ pub struct BreakerPass {
 }
 
 impl BreakerPass {
-    /// Records the outcome of a try, as [`Breaker::record`].
+    /// Records the outcome of an attempt, as [`Breaker::record`].
     pub fn record(&mut self, event: BreakerEvent, at: Instant) -> bool {
         self.is_probe = false;
         self.breaker.record(event, at)

@@ -4,14 +4,14 @@ use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// The state of a backend, from its tries since the start.
+/// The state of a backend, from its attempts since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It was not tried yet.
     Unknown,
     /// Its last response was valid, if only a refusal.
     Up,
-    /// Its last try failed, but it is used.
+    /// Its last attempt failed, but it is used.
     Degraded,
     /// Its breaker is open after repeated failures.
     Down,

@@ -29,7 +29,7 @@ impl BackendLease {
         }
     }
 
-    /// Records the outcome of a try. Wakes the dispatcher if the breaker opens or closes: the run may keep its slot for minutes, and
+    /// Records the outcome of an attempt. Wakes the dispatcher if the breaker opens or closes: the run may keep its slot for minutes, and
     /// meanwhile the dispatcher must set its timer for the next probe, or start other runs.
     pub fn record(&mut self, event: BreakerEvent, at: Instant) {
         if self.pass.record(event, at) {

@@ -24,9 +24,9 @@ pub struct Backend {
     pub slots: usize,
     /// Do all nodes share the slots? Otherwise each node has as many.
     pub is_shared: bool,
-    /// The longest time of one try.
+    /// The longest time of one attempt.
     pub timeout: Duration,
-    /// Further tries after a transient failure.
+    /// Further attempts after a transient failure.
     pub retries: u32,
 }
 

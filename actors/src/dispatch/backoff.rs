@@ -1,4 +1,4 @@
-//! Exponential backoff with jitter between tries.
+//! Exponential backoff with jitter between attempts.
 
 use std::time::Duration;
 

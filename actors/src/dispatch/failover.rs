@@ -1,6 +1,6 @@
-//! The tries of a run: on its first backend, then on the tier's other backends in order, until one returns an image that can be stored.
+//! The attempts of a run: on its first backend, then on the tier's other backends in order, until one returns an image that can be stored.
 
-use super::backend_tries::{Tries, task_on};
+use super::backend_attempts::{Attempts, task_on};
 use super::backoff;
 use super::context::DispatchContext;
 use super::next_step::{NextStep, RunState, next_step};
@@ -103,7 +103,7 @@ impl<'a> FailoverRun<'a> {
         lease: &mut BackendLease,
     ) -> Result<ResultImage, (NextStep, GenerateError)> {
         self.untried.retain(|at| *at != lease.route);
-        let tries = Tries {
+        let attempts = Attempts {
             task: &self.task,
             route: &self.routes[lease.route],
             context: self.context,
@@ -112,12 +112,16 @@ impl<'a> FailoverRun<'a> {
         let mut repeats = 0;
         loop {
             let deadline = &mut self.deadline;
-            let (error, may_repeat) = match tries.try_once(lease, deadline).await {
-                Ok(image) => match self.log.store(tries.store(image, self.job, deadline)).await {
+            let (error, may_repeat) = match attempts.attempt_once(lease, deadline).await {
+                Ok(image) => match self
+                    .log
+                    .store(attempts.store(image, self.job, deadline))
+                    .await
+                {
                     Ok(image) => return Ok(image),
                     Err(error) => (error, false),
                 },
-                Err(error) => (error, repeats < tries.backend().retries),
+                Err(error) => (error, repeats < attempts.backend().retries),
             };
             self.has_reached |= error.has_reached_backend();
             let jitter = (self.context.jitter)();
@@ -126,11 +130,11 @@ impl<'a> FailoverRun<'a> {
             if let NextStep::Repeat(wait) = step {
                 self.deadline.wait(wait).await;
                 repeats += 1;
-                tries.stats().retries.fetch_add(1, Ordering::Relaxed);
+                attempts.stats().retries.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             if error.allows_failover() {
-                tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
+                attempts.stats().given_up.fetch_add(1, Ordering::Relaxed);
             }
             return Err((step, worst));
         }

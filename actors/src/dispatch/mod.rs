@@ -1,7 +1,7 @@
 //! Running jobs: the dispatcher decides which job is next, and a job actor runs one job to its end.
 
 pub(crate) mod abandoned_jobs;
-mod backend_tries;
+mod backend_attempts;
 pub mod backoff;
 mod context;
 mod cut_off;
@@ -21,6 +21,6 @@ mod run_log;
 pub(crate) use context::DispatchContext;
 pub(crate) use cut_off::CutOff;
 pub(crate) use dispatcher::{Dispatcher, DispatcherCommand};
-pub use failures::FailedTry;
+pub use failures::FailedAttempt;
 pub(crate) use failures::RecentFailures;
 pub(crate) use progress::RunProgress;

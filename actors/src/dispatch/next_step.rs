@@ -1,4 +1,4 @@
-//! The decision after a failed try: what its run does next.
+//! The decision after a failed attempt: what its run does next.
 
 use super::backoff;
 use crate::ports::GenerateError;
@@ -16,14 +16,14 @@ pub enum NextStep {
     Fail,
 }
 
-/// The state of a run after a failed try. A backend is up if its breaker admits runs.
+/// The state of a run after a failed attempt. A backend is up if its breaker admits runs.
 #[derive(Clone, Copy, Debug)]
 pub struct RunState {
     /// The wait before a repeat; `None` if this backend may not be tried again.
     pub repeat_after: Option<Duration>,
     /// Until the deadline of the run.
     pub time_left: Duration,
-    /// Is the backend of the try up?
+    /// Is the backend of the attempt up?
     pub is_up: bool,
     pub has_untried: bool,
     pub is_untried_up: bool,
@@ -112,7 +112,7 @@ mod tests {
             (TimedOut, late(ALONE),                          Fail),
             (TimedOut, late(OTHER_DOWN),                     FailOver),
             (TimedOut, over(OTHER_UP),                       Fail),
-            // Another try on the same backend would fail in the same way.
+            // Another attempt on the same backend would fail in the same way.
             (Broken,   ALONE,                                Fail),
             (Broken,   OTHER_UP,                             FailOver),
             (Broken,   OTHER_DOWN,                           FailOver),

@@ -61,7 +61,7 @@ async fn cut_off(context: &DispatchContext, log: &RunLog) {
     let _ = timeout(STORE_GRACE, log.stored()).await;
 }
 
-/// Logs the failure without the job's error, which may contain the caller's text. The log lines of the tries contain the causes.
+/// Logs the failure without the job's error, which may contain the caller's text. The log lines of the attempts contain the causes.
 pub fn log_failure(job: &Job, kind: FailureKind) {
     let (id, account, model, outcome) = (job.id, job.account, job.tier.as_str(), kind.as_str());
     match kind {

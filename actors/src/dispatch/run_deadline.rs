@@ -28,7 +28,7 @@ impl RunDeadline {
         outcome
     }
 
-    /// Waits before another try. Returns false at once if the wait would use up the time that is left.
+    /// Waits before another attempt. Returns false at once if the wait would use up the time that is left.
     pub async fn wait(&mut self, time: Duration) -> bool {
         let fits = time < self.left;
         if fits {

@@ -1,7 +1,7 @@
-//! The tries of a run, for the observer and the operator.
+//! The attempts of a run, for the observer and the operator.
 
-use super::failures::FailedTry;
-use crate::ports::{RunEnd, RunReport, TryOutcome, TryReport};
+use super::failures::FailedAttempt;
+use crate::ports::{AttemptReport, BackendAttemptOutcome, RunEnd, RunReport};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tintype_storage::domain::job::Job;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The tries of a run in progress. Clones share the list. It outlives the run's future, which a cut-off drops.
+/// The attempts of a run in progress. Clones share the list. It outlives the run's future, which a cut-off drops.
 #[derive(Clone, Debug)]
 pub struct RunLog {
     began: Instant,
-    tries: Arc<Mutex<Vec<TryReport>>>,
+    attempts: Arc<Mutex<Vec<AttemptReport>>>,
     /// The last failure on each backend.
-    failures: Arc<Mutex<Vec<FailedTry>>>,
+    failures: Arc<Mutex<Vec<FailedAttempt>>>,
     /// Is a backend's image being checked and stored?
     storing: watch::Sender<bool>,
 }
@@ -24,7 +24,7 @@ impl RunLog {
     pub fn begin() -> Self {
         Self {
             began: Instant::now(),
-            tries: Arc::default(),
+            attempts: Arc::default(),
             failures: Arc::default(),
             storing: watch::Sender::new(false),
         }
@@ -42,20 +42,20 @@ impl RunLog {
         let _ = self.storing.subscribe().wait_for(|it| !it).await;
     }
 
-    pub fn fail(&self, failed: FailedTry) {
+    pub fn fail(&self, failed: FailedAttempt) {
         let mut failures = self.failures.lock();
         failures.retain(|it| it.backend != failed.backend);
         failures.push(failed);
     }
 
     /// Removes and returns the last failure on each backend.
-    pub fn take_failures(&self) -> Vec<FailedTry> {
+    pub fn take_failures(&self) -> Vec<FailedAttempt> {
         std::mem::take(&mut *self.failures.lock())
     }
 
-    pub fn add(&self, backend: &str, took: Duration, outcome: TryOutcome) {
+    pub fn add(&self, backend: &str, took: Duration, outcome: BackendAttemptOutcome) {
         let after = self.began.elapsed().saturating_sub(took);
-        self.tries.lock().push(TryReport {
+        self.attempts.lock().push(AttemptReport {
             backend: backend.to_owned(),
             after,
             took,
@@ -69,7 +69,7 @@ impl RunLog {
             job,
             took: self.began.elapsed(),
             end,
-            tries: std::mem::take(&mut *self.tries.lock()),
+            attempts: std::mem::take(&mut *self.attempts.lock()),
         }
     }
 }

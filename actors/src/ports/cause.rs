@@ -1,4 +1,4 @@
-//! The cause of a failed try, for the operator. A [`GenerateError`](super::GenerateError) is for the caller and reveals nothing of the
+//! The cause of a failed attempt, for the operator. A [`GenerateError`](super::GenerateError) is for the caller and reveals nothing of the
 //! configuration; the generator reports the backend's failure here while it runs.
 
 use std::cell::RefCell;
@@ -7,12 +7,12 @@ tokio::task_local! {
     static CAUSE: RefCell<Option<String>>;
 }
 
-/// Sets the cause of the current try's failure. The last call of a try counts. Does nothing outside of a try.
+/// Sets the cause of the current attempt's failure. The last call of an attempt counts. Does nothing outside of an attempt.
 pub fn set_cause(text: impl Into<String>) {
     let _ = CAUSE.try_with(|cause| cause.replace(Some(text.into())));
 }
 
-/// Runs one try. Returns its outcome, and the cause that its generator set.
+/// Runs one attempt. Returns its outcome, and the cause that its generator set.
 pub(crate) async fn with_cause<T>(work: impl Future<Output = T>) -> (T, Option<String>) {
     let noted = async {
         let outcome = work.await;

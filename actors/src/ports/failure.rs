@@ -1,6 +1,6 @@
 //! Why a generator returned no image, and the one table of the consequences.
 
-use super::outcome::TryOutcome;
+use super::outcome::BackendAttemptOutcome;
 use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::job::FailureKind;
@@ -20,7 +20,7 @@ pub enum GenerateError {
     /// The prompt or the image was blocked.
     #[error("blocked for safety: {0}")]
     Blocked(String),
-    /// The backend is healthy but returned no image. Another try may succeed.
+    /// The backend is healthy but returned no image. Another attempt may succeed.
     #[error("{0}")]
     NoImage(String),
     /// The request may succeed later, or on another backend. The request itself may be the cause.
@@ -64,7 +64,7 @@ pub enum GenerateError {
     Storage(String),
 }
 
-/// The effect of a failed try on the backend's breaker.
+/// The effect of a failed attempt on the backend's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BreakerEffect {
     /// The backend answered, if only with a refusal.
@@ -80,7 +80,7 @@ pub(crate) enum BreakerEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FailureRule {
     kind: FailureKind,
-    outcome: TryOutcome,
+    outcome: BackendAttemptOutcome,
     retryable: bool,
     failover: bool,
     breaker: BreakerEffect,
@@ -89,7 +89,7 @@ struct FailureRule {
 impl GenerateError {
     #[rustfmt::skip]
     fn rule(&self) -> FailureRule {
-        use {BreakerEffect as B, FailureKind as K, TryOutcome as O};
+        use {BreakerEffect as B, FailureKind as K, BackendAttemptOutcome as O};
         let (kind, outcome, retryable, failover, breaker) = match self {
             //                          recorded        counted       retry  failover  breaker
             Self::Refused(_)        => (K::Refused,     O::Refused,   false, false,    B::Success),
@@ -114,11 +114,11 @@ impl GenerateError {
         self.rule().kind
     }
 
-    pub(crate) fn outcome(&self) -> TryOutcome {
+    pub(crate) fn outcome(&self) -> BackendAttemptOutcome {
         self.rule().outcome
     }
 
-    /// May another try on the same backend succeed?
+    /// May another attempt on the same backend succeed?
     pub(crate) fn is_retryable(&self) -> bool {
         self.rule().retryable
     }
@@ -140,7 +140,7 @@ impl GenerateError {
 
     /// Can the backend have received the request?
     pub(crate) fn has_reached_backend(&self) -> bool {
-        !matches!(self, Self::Unreachable(_)) && self.outcome() != TryOutcome::NotAsked
+        !matches!(self, Self::Unreachable(_)) && self.outcome() != BackendAttemptOutcome::NotAsked
     }
 
     pub(crate) fn breaker_effect(&self) -> BreakerEffect {

@@ -2,7 +2,7 @@
 //!
 //! Its methods run on the threads that do the work, so they must be quick and must not block.
 
-use super::outcome::{JobOutcome, TryOutcome};
+use super::outcome::{BackendAttemptOutcome, JobOutcome};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::job::Job;
@@ -23,7 +23,7 @@ pub struct RunReport<'a> {
     pub took: Duration,
     pub end: RunEnd,
     /// In the order in which they began.
-    pub tries: Vec<TryReport>,
+    pub attempts: Vec<AttemptReport>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +35,13 @@ pub enum RunEnd {
     CutOff,
 }
 
-/// One try on a backend.
+/// One attempt on a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TryReport {
+pub struct AttemptReport {
     /// The configured name.
     pub backend: String,
-    /// From the beginning of the run to the beginning of the try.
+    /// From the beginning of the run to the beginning of the attempt.
     pub after: Duration,
     pub took: Duration,
-    pub outcome: TryOutcome,
+    pub outcome: BackendAttemptOutcome,
 }

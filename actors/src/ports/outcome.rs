@@ -1,4 +1,4 @@
-//! The outcomes of tries and jobs.
+//! The outcomes of attempts and jobs.
 
 use tintype_storage::domain::job::{FailureKind, Job, JobState};
 
@@ -41,9 +41,9 @@ impl JobOutcome {
     }
 }
 
-/// The outcome of a try on a backend.
+/// The outcome of an attempt on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryOutcome {
+pub enum BackendAttemptOutcome {
     Image,
     Refused,
     Blocked,
@@ -56,7 +56,7 @@ pub enum TryOutcome {
     NotAsked,
 }
 
-impl TryOutcome {
+impl BackendAttemptOutcome {
     pub const ALL: [Self; 8] = [
         Self::Image,
         Self::Refused,

@@ -59,7 +59,7 @@ impl Progress {
         }
     }
 
-    /// Resets the progress for the next try.
+    /// Resets the progress for the next attempt.
     pub fn reset(&self) {
         self.0.fraction.store(UNKNOWN, Ordering::Relaxed);
         self.0.preview.lock().preview = None;
@@ -150,6 +150,6 @@ mod tests {
         assert_eq!(progress.watch(), None, "it was dropped");
         progress.show(preview(2));
         progress.reset();
-        assert_eq!(progress.watch(), None, "another try has begun");
+        assert_eq!(progress.watch(), None, "another attempt has begun");
     }
 }

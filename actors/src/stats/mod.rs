@@ -5,16 +5,16 @@
 
 mod deliveries;
 mod jobs;
-mod recent_tries;
+mod recent_attempts;
 mod sliding_window;
 
 pub use deliveries::{DeliveryStats, RESPONSE_CLASSES};
 pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
-pub use recent_tries::{RecentFigures, RecentTries};
+pub use recent_attempts::{RecentAttempts, RecentFigures};
 pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 
-use crate::ports::TryOutcome;
+use crate::ports::BackendAttemptOutcome;
 use std::sync::atomic::AtomicU64;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::histogram::{Histogram, LONG_DURATIONS};
@@ -40,13 +40,13 @@ impl Stats {
 
 /// Counters of one backend.
 pub struct BackendStats {
-    /// The duration of each try in microseconds, in the order of [`TryOutcome::ALL`].
-    pub tries: [Histogram; TryOutcome::ALL.len()],
-    pub recent: RecentTries,
-    /// Repeated tries.
+    /// The duration of each attempt in microseconds, in the order of [`BackendAttemptOutcome::ALL`].
+    pub attempts: [Histogram; BackendAttemptOutcome::ALL.len()],
+    pub recent: RecentAttempts,
+    /// Repeated attempts.
     pub retries: AtomicU64,
-    /// Images that could not be stored.
-    pub unusable: AtomicU64,
+    /// Images that the backend got wrong: damaged ones, and those of a format or a size that is not accepted.
+    pub invalid_images: AtomicU64,
     /// Runs that gave up on the backend, including those without another backend to try.
     pub given_up: AtomicU64,
 }
@@ -54,10 +54,10 @@ pub struct BackendStats {
 impl Default for BackendStats {
     fn default() -> Self {
         Self {
-            tries: std::array::from_fn(|_| Histogram::new(LONG_DURATIONS)),
-            recent: RecentTries::default(),
+            attempts: std::array::from_fn(|_| Histogram::new(LONG_DURATIONS)),
+            recent: RecentAttempts::default(),
             retries: AtomicU64::new(0),
-            unusable: AtomicU64::new(0),
+            invalid_images: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
         }
     }

@@ -321,7 +321,7 @@ fn a_job_with_input_urls_takes_a_slot_that_became_free_elsewhere() {
         plan.backends.push((short.clone(), 1));
         plan.route = vec![0, 1];
         plan.weights = vec![Some(1), Some(1)];
-        plan.try_timeout = Duration::from_secs(600);
+        plan.attempt_timeout = Duration::from_secs(600);
         let world = plan.start();
         let batch = submit(&world, A, &["image:slow:a"]).await;
         until("it fetches", || counts(&world, batch) == [0, 1, 0, 0]).await;

@@ -195,7 +195,7 @@ fn the_operator_finds_the_cause_of_a_failed_job() {
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         assert_eq!(world.failure(id).await, "it is busy");
-        let tries = world.system.failed_tries(id);
+        let tries = world.system.failed_attempts(id);
         assert_eq!(tries.len(), 1, "the last error of each backend");
         assert_eq!(tries[0].error.cause, "its log says more");
         assert_eq!(
@@ -211,7 +211,7 @@ fn the_cause_of_a_failed_job_does_not_repeat_its_prompt() {
         let world = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1).start();
         let id = world.accept(A, Tier::Fast, "why its log says more").await;
         assert_eq!(world.failure(id).await, "it is busy");
-        let tries = world.system.failed_tries(id);
+        let tries = world.system.failed_attempts(id);
         assert_eq!(tries[0].error.cause, "[removed]");
         assert_eq!(
             Some(&tries[0].error),

@@ -16,7 +16,7 @@ fn broken_and_slow(act: Act) -> (Plan, ScriptedGenerator) {
     let mut plan = Plan::with(ScriptedGenerator::always(act), 4);
     plan.backends.push((second.clone(), 1));
     plan.route = vec![0, 1];
-    plan.try_timeout = SLOW * 2;
+    plan.attempt_timeout = SLOW * 2;
     (plan, second)
 }
 

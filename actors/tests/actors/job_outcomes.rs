@@ -85,7 +85,7 @@ fn hostile_096_a_panic_fails_its_own_job_alone() {
 fn a_run_has_a_deadline() {
     run(async {
         let mut plan = Plan::with(ScriptedGenerator::new([Act::Hang], Act::Image), 1);
-        plan.try_timeout = Duration::from_secs(10_000);
+        plan.attempt_timeout = Duration::from_secs(10_000);
         plan.run_timeout = Duration::from_secs(90);
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;

@@ -46,7 +46,7 @@ fn a_generator_can_distinguish_a_cut_off_from_a_timeout() {
     run(async {
         let generator = ScriptedGenerator::always(Act::Hang);
         let mut plan = Plan::with(generator.clone(), 1);
-        plan.try_timeout = WHILE;
+        plan.attempt_timeout = WHILE;
         let world = plan.start();
         world.accept(A, Tier::Fast, "a fox").await;
         until("the second try begins", || generator.seen().len() == 2).await;

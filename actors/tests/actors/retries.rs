@@ -1,7 +1,8 @@
-//! Tries, backoff and failover, by the paused clock.
+//! Attempts, backoff and failover, by the paused clock.
 
 use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_actors::backends::Health;
 use tintype_storage::domain::tier::Tier;
@@ -88,7 +89,7 @@ fn a_try_that_times_out_is_repeated() {
     run(async {
         let generator = ScriptedGenerator::new([Act::Hang], Act::Image);
         let mut plan = Plan::with(generator.clone(), 1);
-        plan.try_timeout = Duration::from_secs(20);
+        plan.attempt_timeout = Duration::from_secs(20);
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
@@ -168,5 +169,31 @@ fn an_image_that_cannot_be_stored_does_not_fail_over() {
         assert_eq!(world.failure(id).await, "the shelf is full");
         assert_eq!((first.seen().len(), second.seen().len()), (1, 0));
         world.check();
+    });
+}
+
+#[test]
+fn only_invalid_images_count_as_invalid_images_of_the_backend() {
+    enum Store {
+        Rejects,
+        Fails,
+        Hangs,
+    }
+    run(async {
+        for (store, invalid) in [(Store::Rejects, 1), (Store::Fails, 0), (Store::Hangs, 0)] {
+            let plan = Plan::with(quick(), 1);
+            let run_timeout = plan.run_timeout;
+            let world = plan.start();
+            match store {
+                Store::Rejects => world.shelf.refuse(),
+                Store::Fails => world.shelf.fill(),
+                Store::Hangs => world.shelf.take(run_timeout * 2),
+            }
+            let job = world.accept(A, Tier::Fast, "a fox").await;
+            let error = world.failure(job).await;
+            let counted = &world.system.stats().backends[0].invalid_images;
+            assert_eq!(counted.load(Ordering::Relaxed), invalid, "{error}");
+            world.check();
+        }
     });
 }

@@ -4,7 +4,7 @@ use super::exposition::Exposition;
 use std::sync::atomic::Ordering;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_actors::system::System;
-use tintype_actors::{ports::TryOutcome, stats::BackendStats};
+use tintype_actors::{ports::BackendAttemptOutcome, stats::BackendStats};
 
 type Counter = (
     &'static str,
@@ -27,10 +27,10 @@ fn collect_attempts(out: &mut Exposition, health: &[BackendHealth], stats: &[Bac
         "Duration of one attempt on a backend, by outcome.",
     );
     for (backend, stats) in health.iter().zip(stats) {
-        for outcome in TryOutcome::ALL {
-            let read = stats.tries[outcome as usize].read();
+        for outcome in BackendAttemptOutcome::ALL {
+            let read = stats.attempts[outcome as usize].read();
             // Successful attempts are exported from the start, other outcomes from their first attempt on.
-            if outcome == TryOutcome::Image || read.count() > 0 {
+            if outcome == BackendAttemptOutcome::Image || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
                     ("outcome", outcome.as_str()),
@@ -50,8 +50,8 @@ fn collect_counters(out: &mut Exposition, health: &[BackendHealth], stats: &[Bac
         ),
         (
             "tintype_backend_unusable_pictures_total",
-            "Images of the backend that were invalid or could not be stored.",
-            |_, it| it.unusable.load(Ordering::Relaxed),
+            "Invalid images of the backend.",
+            |_, it| it.invalid_images.load(Ordering::Relaxed),
         ),
         (
             "tintype_backend_given_up_total",

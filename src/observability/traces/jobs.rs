@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::clock::Clock;
-use tintype_actors::ports::{JobOutcome, TryOutcome};
+use tintype_actors::ports::{BackendAttemptOutcome, JobOutcome};
 use tintype_actors::ports::{Observer, RunEnd, RunReport};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
@@ -79,7 +79,7 @@ impl Observer for JobTraces {
         };
         span.attributes.push(("tintype.outcome", word.into()));
         span.failure = failure;
-        for report in &run.tries {
+        for report in &run.attempts {
             let from = began + report.after;
             let mut attempt = child_span(job, span.id, "attempt", from, from + report.took);
             attempt.kind = Kind::Client;
@@ -87,7 +87,7 @@ impl Observer for JobTraces {
             attempt.attributes.push(("tintype.backend", backend.into()));
             let word = report.outcome.as_str();
             attempt.attributes.push(("tintype.outcome", word.into()));
-            let is_failure = report.outcome != TryOutcome::Image;
+            let is_failure = report.outcome != BackendAttemptOutcome::Image;
             attempt.failure = is_failure.then(|| word.to_owned());
             self.exporter.offer(attempt);
         }

@@ -1,13 +1,13 @@
-//! The tries of a run on one backend.
+//! The attempts of a run on one backend.
 
 use super::context::DispatchContext;
-use super::failures::FailedTry;
+use super::failures::FailedAttempt;
 use super::prompt_redaction::redact_prompt;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::{Backend, BackendError, BackendLease, BreakerEvent, Failure, Route};
 use crate::ports::{
-    BreakerEffect, GenerateError, GeneratedImage, GenerationTask, TryOutcome, with_cause,
+    BackendAttemptOutcome, BreakerEffect, GenerateError, GeneratedImage, GenerationTask, with_cause,
 };
 use crate::stats::BackendStats;
 use std::sync::atomic::Ordering;
@@ -16,17 +16,17 @@ use tintype_storage::domain::job::{Job, ResultImage};
 use tintype_storage::domain::time::Timestamp;
 use tokio::time::{Instant, timeout};
 
-/// The tries on one backend.
-pub struct Tries<'a> {
+/// The attempts on one backend.
+pub struct Attempts<'a> {
     pub task: &'a GenerationTask,
     pub route: &'a Route,
     pub context: &'a DispatchContext,
     pub log: &'a RunLog,
 }
 
-impl Tries<'_> {
-    /// One try. If it ends because the deadline of the run has passed, it does not count against the backend.
-    pub async fn try_once(
+impl Attempts<'_> {
+    /// One attempt. If it ends because the deadline of the run has passed, it does not count against the backend.
+    pub async fn attempt_once(
         &self,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
@@ -51,10 +51,10 @@ impl Tries<'_> {
         let (error, cause) = match generated {
             Ok(Ok(image)) => {
                 if let Some(cause) = cause {
-                    tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
+                    tracing::warn!(%job, backend = backend.name, cause, "the attempt succeeded despite a fault");
                 }
                 self.record_contact();
-                self.record(began, TryOutcome::Image);
+                self.record(began, BackendAttemptOutcome::Image);
                 lease.record(BreakerEvent::Succeeded(account), Instant::now());
                 return Ok(image);
             }
@@ -66,7 +66,7 @@ impl Tries<'_> {
         };
         let outcome = error.outcome();
         self.record(began, outcome);
-        if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
+        if !outcome.is_failure() && outcome != BackendAttemptOutcome::NotAsked {
             self.record_contact();
         }
         self.failed(&error, cause);
@@ -104,9 +104,9 @@ impl Tries<'_> {
                 Ok(ResultImage { backend, ..image })
             }
             Err(error) => {
-                self.stats().unusable.fetch_add(1, Ordering::Relaxed);
-                // The backend's image is unusable, unless the store failed.
-                if error.outcome() == TryOutcome::Broken {
+                // Not the backend's fault: a failure of the store, and the deadline of the run.
+                if error.outcome() == BackendAttemptOutcome::Broken {
+                    self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
                     self.failed(&error, error.to_string());
                 }
                 Err(error)
@@ -130,24 +130,29 @@ impl Tries<'_> {
         self.context.pool.contact(self.route).responded(self.now());
     }
 
-    /// Logs a failed try, and records it for the operator.
+    /// Logs a failed attempt, and records it for the operator.
     fn failed(&self, error: &GenerateError, cause: String) {
         let (job, outcome) = (&self.task.job, error.outcome());
         let (backend, word) = (&self.backend().name, outcome.as_str());
         match outcome {
             // Without the cause, which may contain the caller's text. The job's error has it.
-            TryOutcome::Blocked => tracing::info!(%job, backend, "the backend blocked the content"),
-            TryOutcome::NotAsked => {
+            BackendAttemptOutcome::Blocked => {
+                tracing::info!(%job, backend, "the backend blocked the content")
+            }
+            BackendAttemptOutcome::NotAsked => {
                 tracing::info!(%job, backend, cause, "the backend was not asked");
             }
-            _ => tracing::warn!(%job, backend, outcome = word, cause, "a try failed"),
+            _ => tracing::warn!(%job, backend, outcome = word, cause, "an attempt failed"),
         }
-        if matches!(outcome, TryOutcome::Blocked | TryOutcome::NotAsked) {
+        if matches!(
+            outcome,
+            BackendAttemptOutcome::Blocked | BackendAttemptOutcome::NotAsked
+        ) {
             return;
         }
         let at = self.now();
         let error = BackendError { at, cause };
-        self.log.fail(FailedTry {
+        self.log.fail(FailedAttempt {
             backend: backend.clone(),
             error: error.clone(),
         });
@@ -156,9 +161,9 @@ impl Tries<'_> {
         }
     }
 
-    fn record(&self, began: Instant, outcome: TryOutcome) {
+    fn record(&self, began: Instant, outcome: BackendAttemptOutcome) {
         let stats = self.stats();
-        stats.tries[outcome as usize].add_duration(began.elapsed());
+        stats.attempts[outcome as usize].add_duration(began.elapsed());
         stats.recent.add(self.now(), began.elapsed(), outcome);
         if self.context.process.observer.is_some() {
             self.log.add(&self.backend().name, began.elapsed(), outcome);
@@ -183,7 +188,7 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
     }
 }
 
-/// The error of a try that timed out, and its cause for the log. `fault` is an earlier fault of the same try.
+/// The error of an attempt that timed out, and its cause for the log. `fault` is an earlier fault of the same attempt.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
     let error = format!("the image generator did not answer within {seconds} s");
