@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,11 @@ class Service:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """No image is finished meanwhile."""
+        """No image is finished meanwhile. Jobs of earlier tests end first: one that is held would occupy the only slot."""
+        deadline = time.monotonic() + 60
+        while self.admin("GET", "/stats")["live_jobs"]:
+            assert time.monotonic() < deadline, "the jobs of earlier tests do not end"
+            time.sleep(0.02)
         self._gate(True)
         try:
             yield
