@@ -31,7 +31,7 @@ fn a_backend_is_shown_with_its_observed_health_and_a_failed_job_with_its_cause()
         browser.see("li", "1 failure in a row").await;
         browser.see("li", "no connection").await;
         browser
-            .see("li", "Last hour: 1 try, 1 failed (100 %)")
+            .see("li", "Last hour: 1 attempt, 1 failed (100 %)")
             .await;
         browser.press_in("//button[@aria-label='Test gone']").await;
         browser

@@ -36,7 +36,7 @@ function lastHour({ tries, failed, p50_ms: median, p95_ms: p95 }) {
   if (!tries) return null;
   const share = failed ? `${failed} failed (${Math.ceil((100 * failed) / tries)} %)` : "none failed";
   const times = median === null ? "" : `, half within ${millis(median)}, 95 % within ${millis(p95)}`;
-  return h("div", {}, `Last hour: ${tries} ${tries === 1 ? "try" : "tries"}, ${share}${times}`);
+  return h("div", {}, `Last hour: ${tries} ${tries === 1 ? "attempt" : "attempts"}, ${share}${times}`);
 }
 
 const finding = (kind, word, text) => h("li", { class: kind }, h("b", {}, word), " ", text);
