@@ -46,13 +46,15 @@ fn a_job_has_a_queue_position_as_soon_as_it_is_accepted() {
     let customer = server.customer("10.00");
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
+    // For a moment, another node may still count the job that has begun.
+    let begun = u64::from(server.nodes().count() > 1);
     for at in 1..50 {
         let job = server.create(&customer);
         // The dispatcher may not have seen this job yet, nor some before it.
         let reported = position(&server, &customer, &job)
             .as_u64()
             .expect("a position");
-        assert!((1..=at).contains(&reported), "{reported} of {at}");
+        assert!((1..=at + begun).contains(&reported), "{reported} of {at}");
         until("the position is reported", || {
             position(&server, &customer, &job) == at
         });
