@@ -76,7 +76,9 @@ fn unreadable(error: RequestTextError) -> GenerateError {
     tracing::error!(%error, "the URLs of input images could not be read");
     let is_permanent = error.is_gone() || matches!(error, RequestTextError::Damaged(_));
     match is_permanent {
-        true => GenerateError::Broken("the URLs of the input images are no longer stored".into()),
+        true => {
+            GenerateError::BackendFault("the URLs of the input images are no longer stored".into())
+        }
         false => GenerateError::Storage(
             "the URLs of the input images could not be read; try again".into(),
         ),

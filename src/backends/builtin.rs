@@ -81,9 +81,9 @@ fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
 fn to_generate_error(error: DrawError) -> GenerateError {
     let text = error.to_string();
     match error {
-        DrawError::Format { .. } | DrawError::TooLarge { .. } => GenerateError::NotAsked(text),
-        DrawError::Broken { .. } => GenerateError::Unsound(text),
+        DrawError::Format { .. } | DrawError::TooLarge { .. } => GenerateError::Unsupported(text),
+        DrawError::Broken { .. } => GenerateError::InvalidRequest(text),
         DrawError::Size { .. } | DrawError::Mask => GenerateError::Refused(text),
-        DrawError::Encode(_) => GenerateError::Broken(text),
+        DrawError::Encode(_) => GenerateError::BackendFault(text),
     }
 }

@@ -23,7 +23,7 @@ impl Generator for ReportsDamagedInputs {
         let image = self.inner.generate(task);
         async move {
             let outcome = image.await;
-            if let Err(GenerateError::Unsound(_)) = &outcome {
+            if let Err(GenerateError::InvalidRequest(_)) = &outcome {
                 report(key);
             }
             outcome

@@ -9,7 +9,7 @@ use tintype_storage::domain::image_options::Background;
 /// `NotAsked`
 pub fn refuse_transparent(task: &GenerationTask) -> Result<(), GenerateError> {
     match task.background {
-        Some(Background::Transparent) => Err(GenerateError::NotAsked(
+        Some(Background::Transparent) => Err(GenerateError::Unsupported(
             "the image generator has no transparent backgrounds".into(),
         )),
         Some(Background::Opaque) | None => Ok(()),

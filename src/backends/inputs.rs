@@ -43,7 +43,7 @@ pub async fn load(
             1 => "at most one input image".to_owned(),
             most => format!("at most {most} input images"),
         };
-        return Err(GenerateError::NotAsked(format!(
+        return Err(GenerateError::Unsupported(format!(
             "the image generator takes {most}"
         )));
     }
@@ -76,7 +76,7 @@ pub async fn load(
 /// `NotAsked`
 pub fn refuse_mask(task: &GenerationTask) -> Result<(), GenerateError> {
     match task.has_mask {
-        true => Err(GenerateError::NotAsked(
+        true => Err(GenerateError::Unsupported(
             "the image generator takes no mask".into(),
         )),
         false => Ok(()),
@@ -102,7 +102,9 @@ pub async fn fit_mask(
         fit::fit_mask(permit, mask, &image)
     });
     fitted.await.map_err(|_| {
-        GenerateError::Unsound("the mask or its image is damaged and cannot be decoded".into())
+        GenerateError::InvalidRequest(
+            "the mask or its image is damaged and cannot be decoded".into(),
+        )
     })
 }
 
@@ -137,16 +139,16 @@ async fn fit_one(
     })
     .await;
     fitted.map_err(|unfit| match unfit {
-        Unfit::Format(name) => GenerateError::NotAsked(format!(
+        Unfit::Format(name) => GenerateError::Unsupported(format!(
             "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"
         )),
-        Unfit::Unshrinkable(name) => GenerateError::NotAsked(format!(
+        Unfit::Unshrinkable(name) => GenerateError::Unsupported(format!(
             "input image {number} is {name} and too large for the image generator; send a smaller one, or PNG or JPEG"
         )),
-        Unfit::Damaged => GenerateError::Unsound(format!(
+        Unfit::Damaged => GenerateError::InvalidRequest(format!(
             "input image {number} is damaged and cannot be decoded"
         )),
-        Unfit::TooLarge => GenerateError::NotAsked(format!(
+        Unfit::TooLarge => GenerateError::Unsupported(format!(
             "input image {number} is too large for the image generator; send a smaller one"
         )),
     })

@@ -25,7 +25,8 @@ pub async fn to_luma(account: AccountId, mask: FittedImage) -> Result<FittedImag
 }
 
 fn convert(permit: &DecodePermit, mask: &[u8]) -> Result<Vec<u8>, GenerateError> {
-    let damaged = || GenerateError::Unsound("the mask is damaged and cannot be decoded".to_owned());
+    let damaged =
+        || GenerateError::InvalidRequest("the mask is damaged and cannot be decoded".to_owned());
     let opened = open_any(permit, mask).map_err(|_| damaged())?;
     let pixels = opened.decode(u32::MAX).map_err(|_| damaged())?;
     if !pixels.has_alpha() {
@@ -40,7 +41,7 @@ fn convert(permit: &DecodePermit, mask: &[u8]) -> Result<Vec<u8>, GenerateError>
     let mut bytes = Cursor::new(Vec::new());
     let written = white.write_to(&mut bytes, ImageFormat::Png);
     written.map_err(|error| {
-        GenerateError::Broken(format!("the mask could not be encoded: {error}"))
+        GenerateError::BackendFault(format!("the mask could not be encoded: {error}"))
     })?;
     Ok(bytes.into_inner())
 }
@@ -69,6 +70,6 @@ mod tests {
         let refused = converted(image::RgbImage::new(3, 3)).unwrap_err();
         assert!(matches!(refused, GenerateError::Refused(_)), "{refused:?}");
         let damaged = DecodePermits::unshared(|permit| convert(permit, b"no image"));
-        assert!(matches!(damaged, Err(GenerateError::Unsound(_))));
+        assert!(matches!(damaged, Err(GenerateError::InvalidRequest(_))));
     }
 }

@@ -42,7 +42,7 @@ async fn decoding(
         .await
         .unwrap_or_else(|error| {
             tracing::error!(job = %job.id, %error, "decoding an image panicked");
-            Err(GenerateError::Broken(
+            Err(GenerateError::BackendFault(
                 "the image generator returned a damaged image".into(),
             ))
         })

@@ -33,14 +33,14 @@ pub struct ImageProperties {
 }
 
 /// # Errors
-/// [`GenerateError::Broken`]
+/// [`GenerateError::BackendFault`]
 pub fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
     let broken =
-        || GenerateError::Broken("the image generator did not return a valid image".into());
+        || GenerateError::BackendFault("the image generator did not return a valid image".into());
     let kind = ImageKind::from_bytes(bytes).ok_or_else(broken)?;
     // The server cannot validate a format that it cannot decode.
     let format = kind.decodable().ok_or_else(|| {
-        GenerateError::Broken(format!(
+        GenerateError::BackendFault(format!(
             "the image generator returned an image in {}, which is not accepted",
             kind.name()
         ))
@@ -61,7 +61,7 @@ pub fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
 /// metadata, unless the image needs cropping, turning, another format, or a white background instead of transparency.
 ///
 /// # Errors
-/// [`GenerateError::Broken`], so that the job fails over to another backend.
+/// [`GenerateError::BackendFault`], so that the job fails over to another backend.
 pub fn validate(
     permit: &DecodePermit,
     bytes: Vec<u8>,
@@ -74,7 +74,7 @@ pub fn validate(
     let pixels = u64::from(width) * u64::from(height);
     let sides = MIN_SIDE..=MAX_SIDE;
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
-        return Err(GenerateError::Broken(format!(
+        return Err(GenerateError::BackendFault(format!(
             "the image generator returned an image of {width} x {height} pixels, which is outside the accepted range"
         )));
     }
@@ -111,7 +111,7 @@ pub fn validate(
 /// Converts an image that this process drew. The file says so, as the drawn one does.
 ///
 /// # Errors
-/// [`GenerateError::Broken`]
+/// [`GenerateError::BackendFault`]
 pub fn convert(
     permit: &DecodePermit,
     bytes: Vec<u8>,
@@ -126,7 +126,7 @@ pub fn convert(
 }
 
 fn damaged() -> GenerateError {
-    GenerateError::Broken("the image generator returned a damaged image".into())
+    GenerateError::BackendFault("the image generator returned a damaged image".into())
 }
 
 /// Has a file of this format the format that the caller asks for? A file of a lower quality is encoded again.
@@ -178,7 +178,7 @@ fn encode(
         OutputFormat::WebP => encoding::webp(pixels, part, software),
     };
     let bytes = encoded.map_err(|error| {
-        GenerateError::Broken(format!(
+        GenerateError::BackendFault(format!(
             "the image could not be encoded as {output}: {error}"
         ))
     })?;
@@ -392,7 +392,7 @@ mod tests {
             for (output, _) in FORMATS {
                 let half = whole[..whole.len() / 2].to_vec();
                 let error = validate_as(Some(output), half, ratio("1:1")).unwrap_err();
-                assert!(matches!(error, GenerateError::Broken(_)), "{from:?}");
+                assert!(matches!(error, GenerateError::BackendFault(_)), "{from:?}");
             }
         }
     }
@@ -422,15 +422,18 @@ mod tests {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let whole = file(300, 300, format);
             let half = validate(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
-            assert!(matches!(half, Err(GenerateError::Broken(_))), "{format:?}");
+            assert!(
+                matches!(half, Err(GenerateError::BackendFault(_))),
+                "{format:?}"
+            );
         }
         for other in [&b"<html>"[..], b""] {
             let bytes = validate(other.to_vec(), ratio("1:1"));
-            assert!(matches!(bytes, Err(GenerateError::Broken(_))));
+            assert!(matches!(bytes, Err(GenerateError::BackendFault(_))));
         }
         let avif = b"\0\0\0\x14ftypavif\0\0\0\0avif".to_vec();
         let error = validate(avif, ratio("1:1")).unwrap_err();
-        assert!(matches!(&error, GenerateError::Broken(text) if text.contains("AVIF")));
+        assert!(matches!(&error, GenerateError::BackendFault(text) if text.contains("AVIF")));
     }
 
     #[test]

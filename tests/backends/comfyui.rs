@@ -196,7 +196,7 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
             (2, "image"),
             (
                 3,
-                "not asked: the image generator takes at most 2 input images, not 3",
+                "unsupported: the image generator takes at most 2 input images, not 3",
             ),
         ] {
             let task = fixture.task_with(&vec![image(8, 8); inputs]).await;

@@ -44,7 +44,7 @@ fn an_exception_in_a_node_is_not_tried_again() {
     let text = "Error(s) in loading state_dict at /opt/s3cret/model.safetensors";
     fate(
         Fate::Fails("RuntimeError", text),
-        "broken: the workflow of the image generator failed",
+        "backend fault: the workflow of the image generator failed",
     );
 }
 
@@ -79,7 +79,7 @@ fn each_try_submits_a_new_prompt() {
         run(async {
             let (generator, task) = (plain(&fixture, &stub), fixture.task());
             assert_outcome(&outcome(&generator, &task).await, "transient: ");
-            assert_outcome(&outcome(&generator, &task).await, "broken: ");
+            assert_outcome(&outcome(&generator, &task).await, "backend fault: ");
             assert_outcome(&outcome(&generator, &task).await, "image");
         });
         let prompts = stub.prompts();
@@ -93,7 +93,7 @@ fn each_try_submits_a_new_prompt() {
 fn a_prompt_canceled_on_the_server_is_not_retried_there() {
     fate(
         Fate::Interrupted,
-        "broken: the generation was canceled on the image generator",
+        "backend fault: the generation was canceled on the image generator",
     );
 }
 
@@ -109,7 +109,7 @@ fn a_prompt_lost_by_the_server_is_transient() {
 fn a_prompt_that_a_user_removes_from_the_queue_is_not_submitted_again() {
     fate(
         Fate::Removed,
-        "broken: the generation was canceled on the image generator",
+        "backend fault: the generation was canceled on the image generator",
     );
 }
 
@@ -194,7 +194,7 @@ fn a_partly_accepted_graph_is_valid_if_its_image_node_is_accepted() {
     let (found, _) = partly(&["another"]);
     assert_outcome(
         &found,
-        "broken: the generation was canceled on the image generator",
+        "backend fault: the generation was canceled on the image generator",
     );
 }
 
@@ -239,17 +239,17 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
     instead(
         line,
         || text(200, "<html>not an image</html>"),
-        "broken: the image generator did not return a valid image",
+        "backend fault: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", vec![]),
-        "broken: the image generator did not return a valid image",
+        "backend fault: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", blank(64, 64)),
-        "broken: the image generator returned an image of a single colour",
+        "backend fault: the image generator returned an image of a single colour",
     );
     instead(
         line,
@@ -265,7 +265,7 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
     instead(
         line,
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()),
-        "broken: the answer of the image generator is larger than any image",
+        "backend fault: the answer of the image generator is larger than any image",
     );
 }
 
@@ -275,17 +275,21 @@ fn an_upload_that_fails_is_a_fault() {
     instead(
         line,
         || text(413, "Request Entity Too Large"),
-        "declined: the request is too large for the image generator",
+        "backend limit: the request is too large for the image generator",
     );
     instead(line, || text(400, ""), SET_UP);
     instead(line, || text(500, ""), "transient: ");
-    instead(line, || json(200, &json!({"subfolder": "x"})), "broken: ");
-    instead(line, || text(200, "{"), "broken: ");
+    instead(
+        line,
+        || json(200, &json!({"subfolder": "x"})),
+        "backend fault: ",
+    );
+    instead(line, || text(200, "{"), "backend fault: ");
 }
 
 #[test]
 fn a_server_that_is_not_comfyui_is_detected() {
-    let garbage = "broken: the image generator did not return a valid image";
+    let garbage = "backend fault: the image generator did not return a valid image";
     let line = "GET /api/jobs";
     instead(line, || text(200, "<html>hello</html>"), garbage);
     instead(
@@ -301,7 +305,7 @@ fn a_server_that_is_not_comfyui_is_detected() {
     instead(
         line,
         || text(401, ""),
-        "unusable: the image generator is not set up correctly",
+        "rejects all: the image generator is not set up correctly",
     );
     instead("GET /queue", || text(404, ""), "image");
     instead("", || text(404, ""), SET_UP);
@@ -399,7 +403,7 @@ fn a_submission_to_an_old_server_whose_response_is_lost_is_canceled_by_its_clien
 #[test]
 fn json_responses_have_a_lower_size_limit_than_images() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
-    let expected = "broken: the answer of the image generator is larger than any image";
+    let expected = "backend fault: the answer of the image generator is larger than any image";
     instead("GET /api/jobs", head, expected);
     instead(
         "GET /view",
@@ -464,12 +468,12 @@ fn an_unreadable_input_is_reported_by_its_number() {
         let task = fixture.task_with(&[image(8, 8), heic]).await;
         let generator = with(&fixture, &stub, ComfyUiSettings::default());
         let found = outcome(&generator, &task).await;
-        assert_outcome(&found, "not asked: input image 2 is HEIC");
+        assert_outcome(&found, "unsupported: input image 2 is HEIC");
         let whole = image(8, 8);
         let half = whole[..whole.len() - 20].to_vec();
         let task = fixture.task_with(&[whole, half]).await;
         let found = outcome(&generator, &task).await;
-        assert_outcome(&found, "unsound: input image 2 is damaged");
+        assert_outcome(&found, "invalid request: input image 2 is damaged");
         let mut gone = fixture.task_with(&[image(8, 8)]).await;
         gone.inputs[0].key = "inputs/nowhere".into();
         let found = outcome(&generator, &gone).await;

@@ -143,18 +143,18 @@ pub fn describe(outcome: Result<GeneratedImage, GenerateError>) -> String {
         Ok(image) => format!("image {:?}", size(&image.bytes)),
         Err(GenerateError::Refused(text)) => format!("refused: {text}"),
         Err(GenerateError::Blocked(text)) => format!("blocked: {text}"),
-        Err(
-            GenerateError::Transient { reason, .. } | GenerateError::Unavailable { reason, .. },
-        ) => format!("transient: {reason}"),
+        Err(GenerateError::Transient { reason, .. } | GenerateError::Overloaded { reason, .. }) => {
+            format!("transient: {reason}")
+        }
         Err(GenerateError::NoImage(text)) => format!("no image: {text}"),
         Err(GenerateError::TimedOut(text)) => format!("timed out: {text}"),
-        Err(GenerateError::Broken(text)) => format!("broken: {text}"),
+        Err(GenerateError::BackendFault(text)) => format!("backend fault: {text}"),
         Err(GenerateError::Unreachable(text)) => format!("unreachable: {text}"),
         Err(GenerateError::Misconfigured(text)) => format!("misconfigured: {text}"),
-        Err(GenerateError::Unusable(text)) => format!("unusable: {text}"),
-        Err(GenerateError::Unsound(text)) => format!("unsound: {text}"),
-        Err(GenerateError::Declined(text)) => format!("declined: {text}"),
-        Err(GenerateError::NotAsked(text)) => format!("not asked: {text}"),
+        Err(GenerateError::BackendRejectsAll(text)) => format!("rejects all: {text}"),
+        Err(GenerateError::InvalidRequest(text)) => format!("invalid request: {text}"),
+        Err(GenerateError::BackendLimit(text)) => format!("backend limit: {text}"),
+        Err(GenerateError::Unsupported(text)) => format!("unsupported: {text}"),
         Err(GenerateError::Storage(text)) => format!("storage: {text}"),
     }
 }

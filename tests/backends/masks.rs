@@ -181,7 +181,7 @@ fn sdapi_gets_a_mask_that_is_white_where_the_image_may_change() {
             ..SdApiSettings::default()
         };
         let refused = outcome(&with(&fixture, &stub, references), &task).await;
-        assert_outcome(&refused, "not asked: the image generator takes no mask");
+        assert_outcome(&refused, "unsupported: the image generator takes no mask");
     });
     let calls = stub.calls(IMAGE);
     assert_eq!(calls.len(), 1);
@@ -251,6 +251,6 @@ fn comfyui_is_not_asked() {
     run(async {
         let generator = crate::comfyui::plain(&fixture, &stub);
         let refused = outcome(&generator, &masked(&fixture).await).await;
-        assert_outcome(&refused, "not asked: the image generator takes no mask");
+        assert_outcome(&refused, "unsupported: the image generator takes no mask");
     });
 }

@@ -187,7 +187,7 @@ fn one_input_image_is_sent_as_the_initial_image() {
         let found = outcome(&generator, &two).await;
         assert_outcome(
             &found,
-            "not asked: the image generator takes one input image, not 2",
+            "unsupported: the image generator takes one input image, not 2",
         );
     });
     let calls = stub.calls(IMAGE);
@@ -465,7 +465,7 @@ fn a_redirect_is_not_followed() {
     });
     run(async {
         let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
-        assert_outcome(&found, "unusable: ");
+        assert_outcome(&found, "rejects all: ");
     });
     assert!(stub.calls(IMAGE).is_empty());
 }

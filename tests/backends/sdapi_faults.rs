@@ -14,7 +14,7 @@ use tintype_actors::ports::Generator as _;
 use tintype_egress::testing::server::{Reply, json, text, unreachable_url};
 
 const SET_UP: &str = "misconfigured: the image generator is not set up correctly";
-const NO_IMAGE: &str = "broken: the image generator did not return a valid image";
+const NO_IMAGE: &str = "backend fault: the image generator did not return a valid image";
 const EMPTY: &str = "misconfigured: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
 const MOMENT: &str = "transient: the image generator failed temporarily (status 500)";
@@ -46,7 +46,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     );
     comes_to(
         || json(401, &json!({"detail": "Incorrect username or password"})),
-        "unusable: the image generator is not set up correctly",
+        "rejects all: the image generator is not set up correctly",
     );
     comes_to(
         || {
@@ -61,7 +61,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     comes_to(|| json(400, &json!({"error": "invalid params"})), SET_UP);
     comes_to(
         || text(413, "Request Entity Too Large"),
-        "declined: the request is too large for the image generator",
+        "backend limit: the request is too large for the image generator",
     );
     comes_to(|| text(501, ""), SET_UP);
 }
@@ -157,7 +157,7 @@ fn a_success_without_an_image_is_an_error() {
 fn a_single_colour_or_truncated_image_is_an_error() {
     comes_to(
         || answer(&[STANDARD.encode(blank(64, 64))]),
-        "broken: the image generator returned an image of a single colour",
+        "backend fault: the image generator returned an image of a single colour",
     );
     comes_to(
         || {
@@ -177,7 +177,7 @@ fn a_damaged_input_is_an_error_of_the_caller() {
             .task_with(&[whole[..whole.len() - 20].to_vec()])
             .await;
         let found = outcome(&plain(&fixture, &stub), &task).await;
-        assert_outcome(&found, "unsound: input image 1 is damaged");
+        assert_outcome(&found, "invalid request: input image 1 is damaged");
     });
     assert!(stub.calls(crate::sdapi::IMAGE).is_empty());
 }
@@ -210,7 +210,7 @@ fn a_response_larger_than_any_image_is_not_read() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
     comes_to(
         head,
-        "broken: the answer of the image generator is larger than any image",
+        "backend fault: the answer of the image generator is larger than any image",
     );
 }
 

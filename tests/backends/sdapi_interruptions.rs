@@ -189,7 +189,7 @@ fn an_image_interrupted_on_the_server_is_not_returned() {
                 let found = describe(making.await.unwrap());
                 assert_outcome(
                     &found,
-                    "broken: the generation was interrupted on the image generator",
+                    "backend fault: the generation was interrupted on the image generator",
                 );
             });
         }

@@ -179,7 +179,12 @@ impl JobObjects for NullImages {
     }
 
     fn read_prompt(&self, _: String) -> PortFuture<PromptText> {
-        async { Err(GenerateError::Broken("no prompt is stored here".into())) }.boxed_local()
+        async {
+            Err(GenerateError::BackendFault(
+                "no prompt is stored here".into(),
+            ))
+        }
+        .boxed_local()
     }
 
     fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {

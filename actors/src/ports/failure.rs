@@ -16,7 +16,7 @@ pub enum GenerateError {
     Refused(String),
     /// The request is at fault, which was found before a backend was asked.
     #[error("{0}")]
-    Unsound(String),
+    InvalidRequest(String),
     /// The prompt or the image was blocked.
     #[error("blocked for safety: {0}")]
     Blocked(String),
@@ -32,7 +32,7 @@ pub enum GenerateError {
     },
     /// The backend accepts no request at the moment. The request may succeed later, or on another backend.
     #[error("{reason}")]
-    Unavailable {
+    Overloaded {
         reason: String,
         /// How long the backend asks callers to wait.
         retry_after: Option<Duration>,
@@ -45,20 +45,20 @@ pub enum GenerateError {
     TimedOut(String),
     /// The backend cannot serve this request. Another one may.
     #[error("{0}")]
-    Broken(String),
+    BackendFault(String),
     /// The backend lacks something that its configuration needs, such as a model, and fails most requests. Another one may serve the
     /// request, which may itself be the cause.
     #[error("{0}")]
     Misconfigured(String),
     /// The backend rejects every request: its key, its account or its address is wrong. Another one may serve the request.
     #[error("{0}")]
-    Unusable(String),
+    BackendRejectsAll(String),
     /// The backend refuses the request because of its own limits, such as the size of a body. Another one may accept it.
     #[error("{0}")]
-    Declined(String),
+    BackendLimit(String),
     /// The backend does not support this request and was not asked. Another one may support it.
     #[error("{0}")]
-    NotAsked(String),
+    Unsupported(String),
     /// The service's own storage failed. No other backend would help.
     #[error("{0}")]
     Storage(String),
@@ -91,21 +91,21 @@ impl GenerateError {
     fn rule(&self) -> FailureRule {
         use {BreakerEffect as B, FailureKind as K, BackendAttemptOutcome as O};
         let (kind, outcome, retryable, failover, breaker) = match self {
-            //                          recorded        counted       retry  failover  breaker
-            Self::Refused(_)        => (K::Refused,     O::Refused,   false, false,    B::Success),
-            Self::Unsound(_)        => (K::Refused,     O::NotAsked,  false, false,    B::None),
-            Self::Blocked(_)        => (K::Blocked,     O::Blocked,   false, false,    B::Success),
-            Self::NoImage(_)        => (K::Broken,      O::NoImage,   true,  true,     B::Success),
-            Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::DoubtfulFailure),
-            Self::Unavailable { .. } => (K::Unavailable, O::Transient, true, true,     B::Failure),
-            Self::Unreachable(_)    => (K::Unavailable, O::Transient, true,  true,     B::Failure),
-            Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
-            Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),
-            Self::Misconfigured(_)  => (K::Broken,      O::Broken,    false, true,     B::DoubtfulFailure),
-            Self::Unusable(_)       => (K::Broken,      O::Broken,    false, true,     B::Failure),
-            Self::Declined(_)       => (K::Refused,     O::Refused,   false, true,     B::Success),
-            Self::NotAsked(_)       => (K::Refused,     O::NotAsked,  false, true,     B::None),
-            Self::Storage(_)        => (K::Unavailable, O::NotAsked,  true,  false,    B::None),
+            //                             recorded        counted       retry  failover  breaker
+            Self::Refused(_)           => (K::Refused,     O::Refused,   false, false,    B::Success),
+            Self::InvalidRequest(_)    => (K::Refused,     O::NotAsked,  false, false,    B::None),
+            Self::Blocked(_)           => (K::Blocked,     O::Blocked,   false, false,    B::Success),
+            Self::NoImage(_)           => (K::Broken,      O::NoImage,   true,  true,     B::Success),
+            Self::Transient { .. }     => (K::Unavailable, O::Transient, true,  true,     B::DoubtfulFailure),
+            Self::Overloaded { .. }    => (K::Unavailable, O::Transient, true,  true,     B::Failure),
+            Self::Unreachable(_)       => (K::Unavailable, O::Transient, true,  true,     B::Failure),
+            Self::TimedOut(_)          => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
+            Self::BackendFault(_)      => (K::Broken,      O::Broken,    false, true,     B::Success),
+            Self::Misconfigured(_)     => (K::Broken,      O::Broken,    false, true,     B::DoubtfulFailure),
+            Self::BackendRejectsAll(_) => (K::Broken,      O::Broken,    false, true,     B::Failure),
+            Self::BackendLimit(_)      => (K::Refused,     O::Refused,   false, true,     B::Success),
+            Self::Unsupported(_)       => (K::Refused,     O::NotAsked,  false, true,     B::None),
+            Self::Storage(_)           => (K::Unavailable, O::NotAsked,  true,  false,    B::None),
         };
         FailureRule { kind, outcome, retryable, failover, breaker }
     }
@@ -132,7 +132,7 @@ impl GenerateError {
     /// else a backend's fault. So the request is at fault only if every backend says so.
     pub(crate) fn rank(&self) -> u8 {
         match self {
-            Self::Declined(_) | Self::NotAsked(_) => 0,
+            Self::BackendLimit(_) | Self::Unsupported(_) => 0,
             error if error.allows_failover() => 1 + u8::from(error.is_retryable()),
             _ => 3,
         }
@@ -149,7 +149,7 @@ impl GenerateError {
 
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Transient { retry_after, .. } | Self::Unavailable { retry_after, .. } => {
+            Self::Transient { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
                 *retry_after
             }
             _ => None,

@@ -180,12 +180,12 @@ impl Generator for ScriptedGenerator {
                     })
                 }
                 Act::Unreachable => Err(GenerateError::Unreachable("it is off".into())),
-                Act::Broken => Err(GenerateError::Broken("it is broken".into())),
+                Act::Broken => Err(GenerateError::BackendFault("it is broken".into())),
                 Act::Misconfigured => Err(GenerateError::Misconfigured("it has no model".into())),
-                Act::Unusable => Err(GenerateError::Unusable("its key is wrong".into())),
-                Act::Declined => Err(GenerateError::Declined("it is too large".into())),
-                Act::NotAsked => Err(GenerateError::NotAsked("it takes no such thing".into())),
-                Act::Unsound => Err(GenerateError::Unsound("the input is damaged".into())),
+                Act::Unusable => Err(GenerateError::BackendRejectsAll("its key is wrong".into())),
+                Act::Declined => Err(GenerateError::BackendLimit("it is too large".into())),
+                Act::NotAsked => Err(GenerateError::Unsupported("it takes no such thing".into())),
+                Act::Unsound => Err(GenerateError::InvalidRequest("the input is damaged".into())),
                 Act::Storage => Err(GenerateError::Storage("the disk is gone".into())),
                 Act::Panic => panic!("as the script says"),
                 Act::Hang => std::future::pending().await,
@@ -268,7 +268,7 @@ impl JobObjects for Shelf {
     fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
-            Err(GenerateError::Broken("it is not an image".into()))
+            Err(GenerateError::BackendFault("it is not an image".into()))
         } else if state.is_full {
             Err(GenerateError::Storage("the shelf is full".into()))
         } else {

@@ -121,7 +121,10 @@ impl Generator for SimulatedBackend {
             Act::Refuse => (short, Err(GenerateError::Refused("no such thing".into()))),
             Act::Block => (short, Err(GenerateError::Blocked("violence".into()))),
             Act::Nothing => (short, Err(GenerateError::NoImage("only words".into()))),
-            Act::Broken => (short, Err(GenerateError::Broken("it is broken".into()))),
+            Act::Broken => (
+                short,
+                Err(GenerateError::BackendFault("it is broken".into())),
+            ),
             Act::Panic | Act::Hang => (short, Err(transient(None))),
         };
         match &outcome {
@@ -232,7 +235,7 @@ impl JobObjects for Shelf {
             }
             match trouble {
                 0 | 4 => panic!("{EXPECTED_PANIC}"),
-                1 | 5 => return Err(GenerateError::Broken("the shelf is full".into())),
+                1 | 5 => return Err(GenerateError::BackendFault("the shelf is full".into())),
                 _ => {}
             }
             let bytes = world.number();
@@ -263,7 +266,7 @@ impl JobObjects for Shelf {
         async move {
             sleep(Duration::from_millis(1)).await;
             match fails {
-                true => Err(GenerateError::Broken("the prompt is gone".into())),
+                true => Err(GenerateError::BackendFault("the prompt is gone".into())),
                 false => Ok(words),
             }
         }

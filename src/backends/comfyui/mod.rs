@@ -161,13 +161,13 @@ impl Inner {
                 // An earlier attempt was dropped and canceled it.
                 PromptStatus::Canceled if tracked.adopted => {}
                 PromptStatus::Canceled | PromptStatus::Live => {
-                    return Err(GenerateError::Broken(
+                    return Err(GenerateError::BackendFault(
                         "the generation was canceled on the image generator".into(),
                     ));
                 }
             }
         }
-        Err(GenerateError::Broken(
+        Err(GenerateError::BackendFault(
             "the image generator failed this job too many times".into(),
         ))
     }
@@ -322,7 +322,9 @@ impl Inner {
         ));
         match failure.is_out_of_memory() {
             true => out_of_memory(None),
-            false => GenerateError::Broken("the workflow of the image generator failed".into()),
+            false => {
+                GenerateError::BackendFault("the workflow of the image generator failed".into())
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ impl Templates {
             (Image::Builtin(built), Some(at)) => (built.get(at), built.len()),
         };
         workflow.cloned().ok_or_else(|| {
-            GenerateError::NotAsked(format!(
+            GenerateError::Unsupported(format!(
                 "the image generator takes at most {}, not {inputs}",
                 counted(most, "input image")
             ))

@@ -33,8 +33,9 @@ fn crop_now(
     image: FittedImage,
     size: (u32, u32),
 ) -> Result<FittedImage, GenerateError> {
-    let damaged =
-        |_| GenerateError::Unsound("an input image is damaged and cannot be decoded".to_owned());
+    let damaged = |_| {
+        GenerateError::InvalidRequest("an input image is damaged and cannot be decoded".to_owned())
+    };
     let opened = open_any(permit, &image.bytes).map_err(damaged)?;
     let (width, height) = opened.dimensions();
     let (_, _, cropped_width, cropped_height) = centered_crop(width, height, size);
@@ -57,7 +58,7 @@ fn crop_now(
         height,
     };
     let bytes = encoding::png(&pixels, part, PngEffort::Fast).map_err(|error| {
-        GenerateError::Broken(format!("an input image could not be encoded: {error}"))
+        GenerateError::BackendFault(format!("an input image could not be encoded: {error}"))
     })?;
     Ok(FittedImage {
         bytes: bytes.into(),
@@ -123,6 +124,6 @@ mod tests {
         };
         let crop = |permit: &DecodePermit| crop_now(permit, damaged.clone(), (64, 64));
         let fault = DecodePermits::unshared(crop).unwrap_err();
-        assert!(matches!(fault, GenerateError::Unsound(_)), "{fault}");
+        assert!(matches!(fault, GenerateError::InvalidRequest(_)), "{fault}");
     }
 }

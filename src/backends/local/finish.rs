@@ -31,7 +31,7 @@ pub async fn finish(
 }
 
 fn broken(text: &str) -> GenerateError {
-    GenerateError::Broken(text.to_owned())
+    GenerateError::BackendFault(text.to_owned())
 }
 
 fn cover(
@@ -166,7 +166,7 @@ mod tests {
         for image in plain {
             let fault = cover(encode(image), (9, 9)).unwrap_err();
             assert!(
-                matches!(&fault, GenerateError::Broken(text) if text.contains("single colour"))
+                matches!(&fault, GenerateError::BackendFault(text) if text.contains("single colour"))
             );
         }
         let mut nearly = RgbImage::new(9, 9);
@@ -179,7 +179,9 @@ mod tests {
         let whole = gradient(64, 48);
         for bytes in [&b""[..], b"<html>", &whole[..whole.len() / 2], b"GIF89a"] {
             let fault = cover(bytes.to_vec(), (64, 48)).unwrap_err();
-            assert!(matches!(&fault, GenerateError::Broken(text) if text.contains("valid image")));
+            assert!(
+                matches!(&fault, GenerateError::BackendFault(text) if text.contains("valid image"))
+            );
         }
     }
 }

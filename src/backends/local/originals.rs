@@ -35,7 +35,7 @@ pub async fn load(
             open_any(permit, &bytes).and_then(OpenedImage::inspect)
         });
         if inspection.await.is_err() {
-            return Err(GenerateError::Unsound(format!(
+            return Err(GenerateError::InvalidRequest(format!(
                 "input image {} is damaged and cannot be decoded",
                 at + 1
             )));

@@ -47,7 +47,7 @@ pub fn to_generate_error(
             return upstream.noted(Fault::ModelRejected(message)).into();
         }
         return match upstream.refusal(response, None).into() {
-            GenerateError::Refused(reason) => GenerateError::Declined(reason),
+            GenerateError::Refused(reason) => GenerateError::BackendLimit(reason),
             other => other,
         };
     }

@@ -83,7 +83,7 @@ impl Inner {
         refuse_transparent(&task)?;
         let count = task.inputs.len().saturating_sub(usize::from(task.has_mask));
         if count > 1 && !self.settings.reference_inputs {
-            return Err(GenerateError::NotAsked(format!(
+            return Err(GenerateError::Unsupported(format!(
                 "the image generator takes one input image, not {count}"
             )));
         }
@@ -119,7 +119,7 @@ impl Inner {
         let message = response.message();
         let generated: GenerationResponse = self.upstream.json(response).await?;
         if interruptions.include(generated.job_timestamp()) {
-            return Err(GenerateError::Broken(
+            return Err(GenerateError::BackendFault(
                 "the generation was interrupted on the image generator".into(),
             ));
         }

@@ -128,24 +128,24 @@ impl From<Fault> for GenerateError {
                 "the image generator closed the connection before its answer was complete",
             ),
             Fault::TimedOut => Self::TimedOut("the image generator did not answer in time".into()),
-            Fault::TooLarge { .. } => {
-                Self::Broken("the answer of the image generator is larger than any image".into())
-            }
+            Fault::TooLarge { .. } => Self::BackendFault(
+                "the answer of the image generator is larger than any image".into(),
+            ),
             Fault::Garbage(_) | Fault::OtherOrigin => {
-                Self::Broken("the image generator did not return a valid image".into())
+                Self::BackendFault("the image generator did not return a valid image".into())
             }
             Fault::Status {
                 status,
                 retry_after,
                 ..
             } if is_transient(status) => {
-                let unavailable = |reason: &str| Self::Unavailable {
+                let overloaded = |reason: &str| Self::Overloaded {
                     reason: reason.to_owned(),
                     retry_after,
                 };
                 match status.as_u16() {
-                    429 => unavailable("the rate limit of the image generator is reached"),
-                    503 => unavailable("the image generator is overloaded at the moment"),
+                    429 => overloaded("the rate limit of the image generator is reached"),
+                    503 => overloaded("the image generator is overloaded at the moment"),
                     code => Self::Transient {
                         reason: format!("the image generator failed temporarily (status {code})"),
                         retry_after,
@@ -153,12 +153,12 @@ impl From<Fault> for GenerateError {
                 }
             }
             Fault::Status { status, .. } if rejects_all(status) => {
-                Self::Unusable(MISCONFIGURED.into())
+                Self::BackendRejectsAll(MISCONFIGURED.into())
             }
-            Fault::AccountRejected(_) => Self::Unusable(MISCONFIGURED.into()),
+            Fault::AccountRejected(_) => Self::BackendRejectsAll(MISCONFIGURED.into()),
             Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
             Fault::ModelRejected(_) | Fault::WebPage { .. } => misconfigured(),
-            Fault::Status { status, .. } if status.as_u16() == 413 => Self::Declined(
+            Fault::Status { status, .. } if status.as_u16() == 413 => Self::BackendLimit(
                 "the request is too large for the image generator; send smaller input images"
                     .into(),
             ),
@@ -193,20 +193,22 @@ mod tests {
                 assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
                 "transient"
             }
-            GenerateError::Unavailable { retry_after, .. } => {
+            GenerateError::Overloaded { retry_after, .. } => {
                 assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
-                "unavailable"
+                "overloaded"
             }
             GenerateError::Unreachable(_) => "unreachable",
-            GenerateError::Broken(_) => "broken",
+            GenerateError::BackendFault(_) => "backend fault",
             GenerateError::Misconfigured(_) => "misconfigured",
-            GenerateError::Unusable(_) => "unusable",
+            GenerateError::BackendRejectsAll(_) => "rejects all",
             GenerateError::Refused(_) => "refused",
-            GenerateError::Declined(_) => "declined",
+            GenerateError::BackendLimit(_) => "backend limit",
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoImage(_) => "no image",
             GenerateError::TimedOut(_) => "timed out",
-            GenerateError::Unsound(_) | GenerateError::NotAsked(_) | GenerateError::Storage(_) => {
+            GenerateError::InvalidRequest(_)
+            | GenerateError::Unsupported(_)
+            | GenerateError::Storage(_) => {
                 panic!("it was asked")
             }
         };
@@ -214,15 +216,15 @@ mod tests {
             assert_eq!(class(code), "transient", "{code}");
         }
         for code in [429, 503] {
-            assert_eq!(class(code), "unavailable", "{code}");
+            assert_eq!(class(code), "overloaded", "{code}");
         }
         for code in [301, 302, 304, 307, 401, 402, 407] {
-            assert_eq!(class(code), "unusable", "{code}");
+            assert_eq!(class(code), "rejects all", "{code}");
         }
         for code in [403, 404, 405, 410, 501, 505] {
             assert_eq!(class(code), "misconfigured", "{code}");
         }
-        assert_eq!(class(413), "declined");
+        assert_eq!(class(413), "backend limit");
         for code in [400, 406, 411, 412, 415, 422, 451] {
             assert_eq!(class(code), "refused", "{code}");
         }

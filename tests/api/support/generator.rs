@@ -114,13 +114,13 @@ fn outcome(behaviour: Behaviour) -> Result<GeneratedImage, GenerateError> {
         Behaviour::Send(image) => Ok(GeneratedImage::foreign(image)),
         Behaviour::Garbage => Ok(GeneratedImage::foreign(b"no image".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
-        Behaviour::NotAsk(why) => Err(GenerateError::NotAsked(why.into())),
+        Behaviour::NotAsk(why) => Err(GenerateError::Unsupported(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),
         Behaviour::Transient(why) => Err(GenerateError::Transient {
             reason: why.into(),
             retry_after: Some(Duration::ZERO),
         }),
-        Behaviour::Break(why) => Err(GenerateError::Broken(why.into())),
+        Behaviour::Break(why) => Err(GenerateError::BackendFault(why.into())),
         Behaviour::Panic => panic!("the test asked the generator to panic"),
     }
 }
