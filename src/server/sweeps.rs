@@ -3,7 +3,7 @@
 use super::orphaned_objects::{self, ObjectKind};
 use super::service_marks;
 use crate::application::core::Core;
-use crate::application::core::change_lock::ChangeLock;
+use crate::application::core::change_lock::{ChangeGuard, ChangeLock};
 use crate::application::core::commit::Change;
 use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions::CompletedDeletions;
@@ -22,8 +22,8 @@ use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Key;
-use tintype_storage::store::tables::{AUDIT_LOG, ENDED_JOBS, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
-use tintype_storage::store::{StoreError, Writes};
+use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD, SESSIONS, UPLOADED_FILES};
+use tintype_storage::store::{JobDeletion, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
@@ -230,12 +230,12 @@ impl Sweeps {
 
     /// Deletes the records that `find` returns, from the cursor of the list on. Returns whether it reached the end of the list.
     /// `lock`: see [`delete_step`].
-    async fn delete(
+    async fn delete<D: Deletion>(
         &mut self,
         core: &Core,
         what: &'static str,
         lock: Option<&ChangeLock>,
-        find: impl AsyncFn(&[u8], usize) -> Result<(Writes, Key), StoreError>,
+        find: impl AsyncFn(&[u8], usize) -> Result<(D, Key), StoreError>,
     ) -> bool {
         let SweepLimits { step, steps } = self.limits;
         let delete = async |cursor: &[u8]| {
@@ -260,13 +260,41 @@ async fn sweep(steps: usize, cursor: &mut Key, step: impl AsyncFn(&[u8]) -> Opti
     false
 }
 
-/// Commits the writes of a step and returns the cursor of the next one. `None` if the step failed. With a lock, other callers change the
+/// What one step deletes.
+trait Deletion {
+    fn is_empty(&self) -> bool;
+
+    /// `guard` is released after the commit. `None` if the commit failed.
+    async fn commit(self, core: &Core, guard: Option<ChangeGuard>) -> Option<()>;
+}
+
+impl Deletion for Writes {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    async fn commit(self, core: &Core, guard: Option<ChangeGuard>) -> Option<()> {
+        core.commit(Change::under_lock(guard, self)).await.ok()
+    }
+}
+
+impl Deletion for Option<JobDeletion> {
+    fn is_empty(&self) -> bool {
+        self.is_none()
+    }
+
+    async fn commit(self, core: &Core, guard: Option<ChangeGuard>) -> Option<()> {
+        core.commit_job_deletion(self?, guard).await.ok()
+    }
+}
+
+/// Commits what a step deletes and returns the cursor of the next one. `None` if the step failed. With a lock, other callers change the
 /// records too, and the work of one node may pass to another, so the step finds its records again under the lock.
-async fn delete_step(
+async fn delete_step<D: Deletion>(
     core: &Core,
     what: &str,
     lock: Option<&ChangeLock>,
-    find: impl AsyncFn() -> Result<(Writes, Key), StoreError>,
+    find: impl AsyncFn() -> Result<(D, Key), StoreError>,
 ) -> Option<Key> {
     let find = async || {
         let found = find().await;
@@ -274,24 +302,21 @@ async fn delete_step(
             .inspect_err(|error| tracing::error!(%error, "could not remove old {what}"))
             .ok()
     };
-    let (writes, next) = find().await?;
-    if writes.is_empty() {
+    let (deletion, next) = find().await?;
+    if deletion.is_empty() {
         return Some(next);
     }
     let Some(lock) = lock else {
-        core.commit(writes).await.ok()?;
+        deletion.commit(core, None).await?;
         return Some(next);
     };
     let guard = lock.lock().await;
     let guard = guard
         .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old {what}"))
         .ok()?;
-    let (writes, next) = find().await?;
-    let change = Change::under_lock(guard, writes);
-    // Only the cursor of a deletion of jobs is a key of a job.
-    match ENDED_JOBS.read_key(&next) {
-        Some((account, _)) => core.commit_job_deletion(account, change).await.ok()?,
-        None => core.commit(change).await.ok()?,
+    let (deletion, next) = find().await?;
+    if !deletion.is_empty() {
+        deletion.commit(core, Some(guard)).await?;
     }
     Some(next)
 }

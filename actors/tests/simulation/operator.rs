@@ -5,6 +5,7 @@ use crate::life::Process;
 use crate::model::{DepositRequest, HookChange, amount};
 use tintype_actors::account::AccountCommand;
 use tintype_actors::delivery::{DeliveryCommand, RedeliveryChange};
+use tintype_actors::round::decide;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, ToAuditEntry};
@@ -370,21 +371,32 @@ pub async fn delete_old_jobs(process: Process) {
         first_kept
     };
     let mut cursor = Vec::new();
-    for part in ["batches", "jobs"] {
-        loop {
-            let step = match part {
-                "batches" => store.delete_old_batches(first_kept, &cursor).wait(),
-                _ => store.delete_ended_jobs(first_kept, &cursor).wait(),
-            };
-            let Ok((writes, next)) = step else { return };
-            let ends_early = world.rng.one_in(9);
-            if ends_early || !writes.is_empty() && !write(&process, writes).await {
-                return;
-            }
-            cursor = next;
-            if cursor.is_empty() {
-                break;
-            }
+    loop {
+        let step = store.delete_old_batches(first_kept, &cursor).wait();
+        let Ok((writes, next)) = step else { return };
+        let ends_early = world.rng.one_in(9);
+        if ends_early || !writes.is_empty() && !write(&process, writes).await {
+            return;
+        }
+        cursor = next;
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    loop {
+        let step = store.delete_ended_jobs(first_kept, &cursor).wait();
+        let Ok((deletion, next)) = step else { return };
+        if world.rng.one_in(9) {
+            return;
+        }
+        if let Some(deletion) = deletion
+            && decide(store, deletion).await.is_err()
+        {
+            return;
+        }
+        cursor = next;
+        if cursor.is_empty() {
+            break;
         }
     }
     world.trace(format!("jobs before day {first_kept} are deleted"));

@@ -29,10 +29,10 @@ impl From<Writes> for Change {
 }
 
 impl Change {
-    /// Releases the guard once the writes are durable.
-    pub fn under_lock(guard: ChangeGuard, writes: Writes) -> Self {
+    /// Releases the guard, if there is one, once the writes are durable.
+    pub fn under_lock(guard: impl Into<Option<ChangeGuard>>, writes: Writes) -> Self {
         Self {
-            guard: Some(guard),
+            guard: guard.into(),
             ..Self::from(writes)
         }
     }

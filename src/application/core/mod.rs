@@ -6,7 +6,7 @@ pub mod change_lock;
 pub mod commit;
 pub(crate) mod file_locks;
 
-use self::change_lock::ChangeLock;
+use self::change_lock::{ChangeGuard, ChangeLock};
 use self::commit::Change;
 use self::file_locks::FileLocks;
 use crate::application::error::Error;
@@ -161,17 +161,18 @@ impl Core {
         changed.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
-    /// Commits the deletion of ended jobs of an account, between two of its decisions.
+    /// Commits a deletion of ended jobs, and releases the guard, if there is one.
     ///
     /// # Errors
-    /// The engine failed, which stops the service.
+    /// A record is damaged, or the engine failed, which stops the service.
     pub async fn commit_job_deletion(
         &self,
-        account: AccountId,
-        change: Change,
+        mut deletion: JobDeletion,
+        guard: Option<ChangeGuard>,
     ) -> Result<(), StoreError> {
+        let change = Change::under_lock(guard, deletion.writes);
         let (writes, then, outcome) = with_outcome(change);
-        let deletion = JobDeletion { account, writes };
+        deletion.writes = writes;
         self.store.decide(deletion, |_, outcome| then(outcome));
         outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
     }

@@ -59,23 +59,23 @@ impl Store {
     }
 
     /// Deletes jobs of one account that ended before the day `first_kept`: those of the next block of the search index from
-    /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch or delivery exists. Returns the next cursor, empty
-    /// at the end. [`JobDeletion`] commits the writes.
+    /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch or delivery exists. Returns the decision that
+    /// deletes them, if there are any, and the next cursor, empty at the end.
     pub async fn delete_ended_jobs(
         &self,
         first_kept: i64,
         cursor: &[u8],
-    ) -> Result<(Writes, Key), StoreError> {
+    ) -> Result<(Option<JobDeletion>, Key), StoreError> {
         let (first, _) = ENDED_JOBS.step(self, cursor, 1).await?;
         let Some(&((account, first), _)) = first.first() else {
-            return Ok((Writes::new(), Key::new()));
+            return Ok((None, Key::new()));
         };
         let ahead = IDS_AHEAD.mark(self).await?;
         let bound = JobId::first_of(Timestamp::of_day(first_kept).max(after(ahead)));
         if first >= bound {
             // No older job follows in this account.
             let cursor = ENDED_JOBS.key(&(account, JobId(Uuid::max())));
-            return Ok((Writes::new(), cursor));
+            return Ok((None, cursor));
         }
         let blocks = SEARCH_INDEX.between(&account, Some((account, first)), None);
         let blocks = SEARCH_INDEX
@@ -96,6 +96,7 @@ impl Store {
         needed.extend(self.jobs_with_delivery(account, from, last).await?);
         let without_image = DELETED_IMAGES.jobs_in(self, account, from, last).await?;
         let mut step = Deletion::default();
+        let mut deleted = Vec::new();
         let mut kept = Vec::new();
         let mut batch = None;
         for job in jobs {
@@ -104,9 +105,8 @@ impl Store {
             match ended.await? {
                 Some(day) if !is_needed => {
                     let key = (account, job.id);
-                    // Also without a refund: one that is recorded meanwhile must not stay.
-                    step.writes
-                        .extend([ENDED_JOBS.delete(&key), JOB_REFUNDS.delete(&key)]);
+                    deleted.push(job.id);
+                    step.writes.push(ENDED_JOBS.delete(&key));
                     if without_image.contains(&job.id) {
                         step.writes.push(DELETED_IMAGES.delete(&key));
                     }
@@ -115,13 +115,21 @@ impl Store {
                 _ => kept.push(job),
             }
         }
-        if let Some((key, _)) = block.filter(|_| step.newest.is_some()) {
+        if deleted.is_empty() {
+            return Ok((None, cursor));
+        }
+        if let Some((key, _)) = block {
             step.writes.push(SEARCH_INDEX.delete(key));
             let rest = SearchBlock::of(&kept);
             step.writes
                 .extend(rest.map(|(last, block)| SEARCH_INDEX.put(&(account, last), &block)));
         }
-        Ok((step.finish(self).await?, cursor))
+        let deletion = JobDeletion {
+            account,
+            jobs: deleted,
+            writes: step.finish(self).await?,
+        };
+        Ok((Some(deletion), cursor))
     }
 
     /// The jobs from `first` to `last` whose delivery is on record. The delivery of a job has the job's id.
@@ -176,11 +184,24 @@ impl Store {
     }
 }
 
-/// Writes the deletion of ended jobs between two rounds of their account: a refund reads its job, and adds a record that is deleted with
-/// the job.
+/// Deletes ended jobs of one account, with the sums of their refunds. Between two rounds of the account, because a refund reads its job
+/// and may add a sum meanwhile.
 pub struct JobDeletion {
-    pub account: AccountId,
+    account: AccountId,
+    /// Oldest first.
+    jobs: Vec<JobId>,
     pub writes: Writes,
+}
+
+impl JobDeletion {
+    /// The sums of the refunds of all jobs from the first one to the last one.
+    fn refunds(&self) -> ReadRequest {
+        let key = |job: JobId| (self.account, job);
+        let from = self.jobs.first().copied().map(key);
+        let below = self.jobs.last().map(|job| key(job.next()));
+        let range = JOB_REFUNDS.between(&self.account, from, below);
+        ReadRequest::Scan(range, Direction::Rising, usize::MAX)
+    }
 }
 
 impl Decision for JobDeletion {
@@ -191,11 +212,16 @@ impl Decision for JobDeletion {
     }
 
     fn initial_reads(&self) -> Vec<ReadRequest> {
-        Vec::new()
+        vec![self.refunds()]
     }
 
-    fn decide(&mut self, _: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
-        Ok((self.writes.clone(), ()))
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+        let refunds = reads.scan(&JOB_REFUNDS, &self.refunds())?;
+        let of_deleted = refunds
+            .iter()
+            .filter(|((_, job), _)| self.jobs.binary_search(job).is_ok())
+            .map(|(key, _)| JOB_REFUNDS.delete(key));
+        Ok((self.writes.iter().cloned().chain(of_deleted).collect(), ()))
     }
 }
 

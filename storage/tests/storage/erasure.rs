@@ -1,8 +1,7 @@
 //! Erasing ended jobs in place: the search index follows, and verification finds no fault.
 
-use crate::old_jobs::commit;
+use crate::old_jobs::{commit, decide};
 use crate::support::*;
-use std::sync::mpsc::channel;
 use tintype_storage::domain::delivery::{
     self, Attempt, Delivery, DeliveryId, NoReceiver, SentRequest,
 };
@@ -127,11 +126,7 @@ fn one_decision_erases_the_attempts_of_many_deliveries_and_of_no_deleted_one() {
         account: ACCOUNT,
         deliveries: deliveries.iter().map(|it| it.id).collect(),
     };
-    let (reply, outcome) = channel();
-    store.decide(erasure, move |_, outcome| {
-        reply.send(outcome).expect("sent")
-    });
-    outcome.recv().expect("an outcome").expect("erased");
+    decide(&store, erasure);
     let responses: Vec<String> = deliveries
         .iter()
         .flat_map(|it| store.attempts(it.id).wait().expect("read"))

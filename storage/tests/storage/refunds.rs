@@ -1,6 +1,6 @@
 //! Refunds of jobs: at most their charges, in the ledger and in verification.
 
-use crate::old_jobs::{commit, forget, on_day};
+use crate::old_jobs::{commit, decide, forget, on_day};
 use crate::support::*;
 use tintype_storage::domain::amount::AmountError;
 use tintype_storage::domain::ids::{JobId, TransactionId};
@@ -167,7 +167,7 @@ fn a_refund_during_the_deletion_of_its_job_leaves_no_record_of_the_job() {
     let step = till.store.delete_ended_jobs(2, &[]).wait();
     let (deletion, _) = step.expect("a step");
     refund(&mut till, &refund_of(job, "0.06", None)).expect("refund");
-    commit(&till.store, deletion);
+    decide(&till.store, deletion.expect("a deletion"));
     assert_eq!(refunded(&till, job), None);
     till.check();
 }

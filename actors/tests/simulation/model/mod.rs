@@ -287,7 +287,6 @@ impl Model {
         let mut changed = ChangedRecords::default();
         let (mut seen, uptime) = (BTreeSet::new(), self.uptime);
         let (mut hook_accounts, mut untested) = (BTreeMap::new(), Vec::new());
-        let mut without_refunds = BTreeSet::new();
         for (key, value) in writes {
             if !seen.insert(key) {
                 self.fault(format!("a commit writes a key twice: {key:?}"));
@@ -301,7 +300,6 @@ impl Model {
                 Change::LiveJob(id, it) => drop(changed.live.insert(id, it)),
                 Change::Expiry(due, id, it) => drop(changed.expiries.insert((id, due), it)),
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
-                Change::NoRefunds(id) => drop(without_refunds.insert(id)),
                 Change::Batch(account, id, it) => drop(changed.batches.insert((account, id), it)),
                 Change::Progress(account, id, it) => {
                     changed.progress.insert((account, id), it);
@@ -335,13 +333,6 @@ impl Model {
                     self.paused_since = uptime;
                 }
             }
-        }
-        let deleted = changed.ended.iter().filter(|(_, job)| job.is_none());
-        let deleted: BTreeSet<JobId> = deleted.map(|(id, _)| *id).collect();
-        if deleted != without_refunds {
-            self.fault(format!(
-                "the jobs {deleted:?} are deleted, and the refunds of {without_refunds:?}"
-            ));
         }
         for id in untested {
             if !matches!(hook_accounts.get(&id), Some(None)) {

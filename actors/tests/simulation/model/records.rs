@@ -32,8 +32,6 @@ pub enum Change {
     /// A job's deadline for its start.
     Expiry(i64, JobId, Option<AccountId>),
     EndedJob(JobId, Option<Box<Job>>),
-    /// The record of a job's refunds is deleted. No scenario writes one.
-    NoRefunds(JobId),
     Batch(AccountId, BatchId, Option<Batch>),
     Progress(AccountId, BatchId, Option<BatchProgress>),
     /// The record of a batch's file is deleted. No scenario writes one.
@@ -147,7 +145,6 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 record(&BATCH_PROGRESS, value)?,
             )
         }
-        b'M' if value.is_none() => Change::NoRefunds(JobId(id(rest.get(16..)?)?)),
         b'B' if value.is_none() => Change::NoFileBatch(BatchId(id(rest.get(16..)?)?)),
         b't' => {
             let (account, line) = rest.split_at_checked(16)?;
