@@ -139,8 +139,16 @@ impl System {
         self.waiting_jobs().live().unwrap_or_else(of_accounts)
     }
 
+    /// Can images be stored? If not, no queued job starts.
+    pub fn can_store_images(&self) -> bool {
+        self.dispatch.job_objects.is_usable()
+    }
+
     /// Does a job of this tier that is queued now begin at once, if no other one waits?
     pub fn has_idle_backend(&self, tier: Tier) -> bool {
+        if !self.can_store_images() {
+            return false;
+        }
         let pool = &self.dispatch.pool;
         match self.node() {
             None => pool.own_slots(tier, Instant::now()) > 0,

@@ -13,6 +13,8 @@ use tokio::time::sleep;
 
 /// With the backoff, the tries take 8 to 16 s.
 const PUT_TRIES: u32 = 6;
+/// After so many tries, which take about two seconds, no other job starts: its image would probably be lost too.
+const REPORTED_TRIES: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
@@ -107,6 +109,9 @@ async fn put(
         tries += 1;
         if tries == 1 {
             tracing::warn!(%job, tries, %error, "could not store an image, trying again");
+        }
+        if tries >= REPORTED_TRIES {
+            objects.report_refused_write(bytes.len());
         }
         if tries == PUT_TRIES {
             tracing::error!(%job, tries, %error, "could not store an image");

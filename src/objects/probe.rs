@@ -3,11 +3,12 @@
 use super::backend::StoreKind;
 use super::error::StoreFault;
 use super::{FAULT_TARGET, ObjectError, ObjectStorage, temp_cleanup};
+use bytes::Bytes;
 use chrono::Utc;
 use futures_util::stream::StreamExt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -20,8 +21,11 @@ pub(super) const PROBE_LIFETIME: Duration = Duration::from_secs(1);
 /// While probes fail for the same reason, the log has a line this often.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// No object has this prefix.
+/// No other object has this prefix.
 const PROBE_PREFIX: &str = "tintype-probe";
+
+/// Bytes that a probe writes at most. More would cost time and space at each probe.
+const MAX_PROBE_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
 pub(super) struct Probes {
@@ -29,6 +33,8 @@ pub(super) struct Probes {
     pub(super) last: Arc<Mutex<LastProbe>>,
     /// Did the last probe fail? Can be read while the next one runs.
     failed: AtomicBool,
+    /// Bytes of the last object that the store refused, until a probe can write as many; else 0.
+    refused_bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +65,8 @@ impl LastProbe {
 impl ObjectStorage {
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
     /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
-    /// credentials can sign. Waits at most 5 s.
+    /// credentials can sign. After a [refused write](Self::report_refused_write), also writes as many
+    /// bytes. Waits at most 5 s for each.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
@@ -81,14 +88,53 @@ impl ObjectStorage {
                 })
             }
         };
+        let outcome = match outcome {
+            Ok(()) => self.repeat_refused_write().await,
+            Err(error) => Err(error),
+        };
         let failed = &self.inner.probes.failed;
         failed.store(outcome.is_err(), Ordering::Relaxed);
         outcome
     }
 
-    /// Could the last probe use the store? True before the first one.
+    /// Could the last probe use the store, and was no write refused since then? True before the first one.
     pub fn is_usable(&self) -> bool {
-        !self.inner.probes.failed.load(Ordering::Relaxed)
+        let Probes {
+            failed,
+            refused_bytes,
+            ..
+        } = &self.inner.probes;
+        !failed.load(Ordering::Relaxed) && refused_bytes.load(Ordering::Relaxed) == 0
+    }
+
+    /// Records that the store refused an object of this length, also after repetitions. A bucket may answer a list and refuse every
+    /// write, and a disk may have room for small files only.
+    pub fn report_refused_write(&self, bytes: usize) {
+        let refused = &self.inner.probes.refused_bytes;
+        refused.store(bytes.clamp(1, MAX_PROBE_BYTES), Ordering::Relaxed);
+    }
+
+    /// Writes and deletes an object of the length of the one that was refused, if any.
+    async fn repeat_refused_write(&self) -> Result<(), ObjectError> {
+        let refused = &self.inner.probes.refused_bytes;
+        let bytes = refused.load(Ordering::Relaxed);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let key = format!("{PROBE_PREFIX}/write");
+        let content = Bytes::from(vec![0; bytes]);
+        let written = timeout(
+            PROBE_TIMEOUT,
+            self.put(&key, content, "application/octet-stream"),
+        );
+        written
+            .await
+            .unwrap_or_else(|_| Err(self.fault("writing", &key, "no answer within 5 seconds")))?;
+        // The next probe of this kind replaces an object that cannot be deleted.
+        drop(timeout(PROBE_TIMEOUT, self.delete(&key)).await);
+        // Unless another write was refused meanwhile.
+        let _ = refused.compare_exchange(bytes, 0, Ordering::Relaxed, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes

@@ -210,6 +210,21 @@ async fn the_probe_reports_a_missing_directory() {
 }
 
 #[tokio::test]
+async fn after_a_refused_write_the_store_is_usable_once_a_probe_writes_as_much() {
+    let (dir, objects) = local();
+    objects.report_refused_write(5);
+    assert!(!objects.is_usable());
+    let obstacle = dir.path().join("objects/tintype-probe");
+    std::fs::write(&obstacle, "").unwrap();
+    objects.probe().await.unwrap_err();
+    assert!(!objects.is_usable());
+    std::fs::remove_file(&obstacle).unwrap();
+    objects.probe().await.unwrap();
+    assert!(objects.is_usable());
+    assert!(keys(&objects, "").await.is_empty());
+}
+
+#[tokio::test]
 async fn an_interrupted_upload_is_cleared_at_the_next_start() {
     let (dir, objects) = local();
     objects

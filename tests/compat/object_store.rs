@@ -61,6 +61,28 @@ fn a_text_that_cannot_be_stored_leaves_no_fetched_input() {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
+#[test]
+fn while_no_image_can_be_stored_a_call_is_503_at_once_and_a_repetition_gets_its_image() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
+    call.clone().expect(200);
+    for node in server.nodes() {
+        node.instance().jobs.objects.report_refused_write(1);
+    }
+    let answer = server.gemini(&customer, "fast", &fox()).send();
+    let said = answer.assert_google_error(503, "UNAVAILABLE");
+    assert!(said.contains("no image can be stored"), "{said}");
+    assert!(answer.header("retry-after").is_some());
+    call.expect(200);
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_settled();
+    until("a probe writes", || {
+        server.get("/readyz").send().status == 200
+    });
+    server.gemini(&customer, "fast", &fox()).expect(200);
+}
+
 fn block_on<T, E: std::fmt::Debug>(sweep: impl Future<Output = Result<T, E>>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();

@@ -92,9 +92,9 @@ struct Pace {
 }
 
 impl Pace {
-    /// `None` while the model is paused.
+    /// `None` while the model is paused, or no job starts because the object store fails.
     fn of(core: &Core, tier: Tier, now: Timestamp) -> Option<Self> {
-        if core.pause.read().covers(tier) {
+        if core.pause.read().covers(tier) || !core.system.can_store_images() {
             return None;
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);

@@ -95,7 +95,7 @@ async fn submit(
 /// which is dropped at once if the caller has disconnected.
 ///
 /// # Errors
-/// Those of [`submit_generation`]; `DeadlineExceeded` before the job is accepted.
+/// Those of [`submit_generation`]; `StorageUnavailable` while no image can be stored; `DeadlineExceeded` before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
     generations: &Arc<GenerationService>,
     caller: &Payer,
@@ -107,6 +107,10 @@ pub async fn submit_and_watch<T: 'static>(
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
+    if !generations.core.system.can_store_images() {
+        let detail = "no image can be stored at the moment, because the object store of the service fails; nothing was charged. Try again later";
+        return Err(Error::new(ErrorKind::StorageUnavailable, detail));
+    }
     let _waits = submission.watch(Some(until));
     detached(async move { submission.accept().await.map(then) }).await
 }
