@@ -167,5 +167,6 @@ mod tests {
         assert!(matches!(error, GenerateError::Storage(_)), "{error:?}");
         let took = began.elapsed().as_secs_f64();
         assert!((7.0..16.0).contains(&took), "{took}");
+        assert!(!objects.is_usable());
     }
 }

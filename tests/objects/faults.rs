@@ -23,6 +23,8 @@ const NO_BUCKET: &str = "<Error><Code>NoSuchBucket</Code><Message>The specified 
 
 const EMPTY_LIST: &str = "<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
 
+const EMPTY_S3_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+
 /// The reaction of a failing store to a request.
 #[derive(Clone, Copy)]
 enum Fault {
@@ -32,6 +34,8 @@ enum Fault {
     HasNoBucket,
     /// Answers as Azure does for an empty list.
     ListsNothing,
+    /// Answers lists as S3 does, and refuses everything else.
+    RefusesWrites,
     /// Serves an object, a piece with each response, and closes the connection before the end.
     CutsOff,
     /// Reads the request and closes the connection.
@@ -78,6 +82,10 @@ fn fail(request: &ReceivedRequest, fault: Fault) -> Reply {
         Fault::Answers(status) => response(status, "", b""),
         Fault::HasNoBucket => response("404 Not Found", "", NO_BUCKET.as_bytes()),
         Fault::ListsNothing => response("200 OK", "", EMPTY_LIST.as_bytes()),
+        Fault::RefusesWrites if request.method == "GET" => {
+            response("200 OK", "", EMPTY_S3_LIST.as_bytes())
+        }
+        Fault::RefusesWrites => response("403 Forbidden", "", b""),
         Fault::CutsOff => cut_off(request),
         Fault::HangsUp => Vec::new(),
         Fault::Silent => return Reply::Silence,
@@ -217,6 +225,21 @@ async fn credentials_that_cannot_sign_a_url_are_a_fault_of_the_probe() {
     let error = token.probe().await.unwrap_err();
     assert!(error.reason().contains("cannot sign"), "{error:?}");
     assert!(!error.to_string().contains("hush"), "{error}");
+}
+
+/// Each job would cost a call of its backend, and lose its image.
+#[tokio::test]
+async fn after_a_refused_write_the_probe_of_a_bucket_writes() {
+    let failing = Failing::start(Fault::RefusesWrites);
+    let objects = failing.open();
+    objects.probe().await.unwrap();
+    let put = objects.put("results/a.png", Bytes::from("image"), "image/png");
+    put.await.unwrap_err();
+    objects.report_refused_write(5);
+    assert!(!objects.is_usable());
+    let error = objects.probe().await.unwrap_err();
+    assert!(error.to_string().contains("tintype-probe/write"), "{error}");
+    assert!(!objects.is_usable());
 }
 
 /// The same holds for a slow reader, for whom the client ends each request after its timeout.
