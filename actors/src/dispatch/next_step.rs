@@ -56,7 +56,7 @@ pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
 mod tests {
     use super::NextStep::{AwaitBackend, Fail, FailOver, Repeat};
     use super::*;
-    use GenerateError::{Broken, Refused, Storage, TimedOut, Unreachable};
+    use GenerateError::{BackendFault, Refused, Storage, TimedOut, Unreachable};
 
     type Row = (fn(String) -> GenerateError, RunState, NextStep);
 
@@ -113,9 +113,9 @@ mod tests {
             (TimedOut, late(OTHER_DOWN),                     FailOver),
             (TimedOut, over(OTHER_UP),                       Fail),
             // Another attempt on the same backend would fail in the same way.
-            (Broken,   ALONE,                                Fail),
-            (Broken,   OTHER_UP,                             FailOver),
-            (Broken,   OTHER_DOWN,                           FailOver),
+            (BackendFault, ALONE,                            Fail),
+            (BackendFault, OTHER_UP,                         FailOver),
+            (BackendFault, OTHER_DOWN,                       FailOver),
             // Another backend would fail in the same way.
             (Refused,  OTHER_UP,                             Fail),
             (Storage,  OTHER_UP,                             Repeat(WAIT)),
