@@ -149,8 +149,7 @@ impl AccountHandle {
         match &self.shared.source {
             StateSource::Memory(memory) => memory.live_jobs(),
             StateSource::Store(_) => {
-                let waiting_jobs = &self.shared.context.waiting_jobs;
-                let depths = waiting_jobs.depths_of(self.shared.id);
+                let depths = self.shared.context.queue.depths_of(self.shared.id);
                 depths.queued.iter().sum::<usize>() + depths.running
             }
         }

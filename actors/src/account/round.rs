@@ -122,8 +122,8 @@ impl DecidedRound {
             left_queue,
             change,
         } = decisions.finish()?;
-        let waiting_jobs = &context.waiting_jobs;
-        announcements.queue_changes = waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
+        let queue = &context.queue;
+        announcements.queue_changes = queue.remove_ended(&left_queue, reads, &mut writes)?;
         announcements.left_queue = left_queue;
         announcements.deliveries = deliveries;
         let decided = Self {

@@ -59,7 +59,7 @@ impl AccountMemory {
         drop(state);
         self.max_live.store(most, Ordering::Relaxed);
         self.live.store(now, Ordering::Relaxed);
-        let all = &context.live_jobs;
+        let all = &context.local_queue.live;
         if now >= before {
             all.fetch_add(now - before, Ordering::Relaxed);
         } else {
