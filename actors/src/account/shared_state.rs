@@ -24,6 +24,16 @@ pub enum StateSource {
     Store(NodeId),
 }
 
+impl AccountSharedState {
+    /// The state in memory; `None` if it is in the store.
+    pub fn memory(&self) -> Option<&AccountMemory> {
+        match &self.source {
+            StateSource::Memory(memory) => Some(memory),
+            StateSource::Store(_) => None,
+        }
+    }
+}
+
 pub struct AccountMemory {
     /// The durable state. Rounds read and change it, one round at a time.
     pub state: Mutex<AccountState>,

@@ -68,7 +68,7 @@ pub trait JobQueue: Send + Sync {
     /// Applies a commit of this process.
     fn apply(&self, _changes: Vec<QueueChange>) {}
 
-    /// Tells that a slot of this process may be free for a job of another one.
+    /// Tells the queue that this process may have a free slot.
     fn slot_freed(&self) {}
 
     /// Reads the newest commits of other nodes, which lookups otherwise miss for a moment. Returns the number of entries that it lists.
