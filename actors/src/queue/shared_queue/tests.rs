@@ -1,6 +1,7 @@
 //! Positions and lookups in the copy of the shared queue.
 
 use super::*;
+use futures_util::FutureExt as _;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::ReadResults;
@@ -99,6 +100,24 @@ fn remove(
     let jobs = [(Tier::Pro, entry(0, number).job)];
     let removed = queue.remove_ended(&jobs, reads, &mut writes);
     (removed, writes)
+}
+
+#[test]
+fn an_accepted_job_and_a_free_slot_wake_the_take() {
+    let queue = shared_queue();
+    let is_woken = || queue.node.take.notified().now_or_never().is_some();
+    let job = QueuedJob {
+        job: entry(1, 1).job,
+        account: account(1),
+        tier: Tier::Pro,
+        lane: super::super::Lane::Single,
+    };
+    assert!(!queue.add(Vec::new()) && !is_woken());
+    assert!(!queue.add(vec![job]), "the dispatcher has no new job");
+    assert!(is_woken());
+    assert_eq!(queue.local.queued(Tier::Pro), 0);
+    queue.slot_freed();
+    assert!(is_woken());
 }
 
 #[test]
