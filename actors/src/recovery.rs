@@ -28,11 +28,9 @@ fn queue_live_jobs(
 ) -> Result<Vec<(AccountId, JobId)>, StoreError> {
     let AccountContext {
         process,
-        waiting_jobs,
-        live_jobs,
+        local_queue,
         ..
     } = accounts.context();
-    let queues = waiting_jobs.own();
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut live = 0;
     let mut last_batch = None;
@@ -65,10 +63,12 @@ fn queue_live_jobs(
         })
         .wait()?;
     start(current)?;
-    live_jobs.store(live, Ordering::Relaxed);
-    begun.into_iter().for_each(|job| queues.push_begun(job));
-    queues.push_all(waiting);
-    queues.wake();
+    local_queue.live.store(live, Ordering::Relaxed);
+    begun
+        .into_iter()
+        .for_each(|job| local_queue.push_begun(job));
+    local_queue.push_all(waiting);
+    local_queue.wake();
     Ok(abandoned)
 }
 

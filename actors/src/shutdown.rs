@@ -2,7 +2,7 @@
 
 use crate::delivery::{DeliveryActor, DeliveryCommand, DeliveryDepths};
 use crate::dispatch::{CutOff, Dispatcher, DispatcherCommand};
-use crate::queue::JobQueues;
+use crate::queue::LocalQueue;
 use actix::Addr;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct Drain<'a> {
     pub dispatcher: &'a Addr<Dispatcher>,
     pub deliveries: &'a Addr<DeliveryActor>,
-    pub queues: &'a JobQueues,
+    pub local_queue: &'a LocalQueue,
     pub cut_off: &'a CutOff,
 }
 
@@ -36,7 +36,7 @@ impl Drain<'_> {
         let deadline = Instant::now() + limit;
         loop {
             let in_flight = DeliveryDepths::of(self.deliveries).await.in_flight;
-            if self.queues.in_progress() == 0 && (!attempts || in_flight == 0) {
+            if self.local_queue.in_progress() == 0 && (!attempts || in_flight == 0) {
                 return true;
             }
             if Instant::now() >= deadline {

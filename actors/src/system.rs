@@ -14,8 +14,8 @@ use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
-use crate::queue::WaitingJobs;
-pub use crate::queue::{Backlog, Depths, NextJob};
+pub use crate::queue::{Backlog, Depths, JobQueue, NextJob};
+use crate::queue::{LocalQueue, SharedQueue};
 use crate::recovery;
 use crate::shutdown::Drain;
 use crate::stats::Stats;
@@ -23,7 +23,7 @@ pub use crate::system_options::{JobOptions, ProcessOptions, SystemOptions, Threa
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _};
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
@@ -80,18 +80,14 @@ impl System {
         let deliveries = start_deliveries(&process, deliveries, &on(DELIVERIES));
         let context = account_context(&process, &jobs, &deliveries);
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), context));
-        let abandoned = match &process.node {
-            None => recovery::recover(&process.store, &accounts)?,
-            // All jobs are in the shared queue, or at other nodes.
-            Some(_) => Vec::new(),
-        };
         let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
+        let (abandoned, mut tasks) = match &process.node {
+            None => (recovery::recover(&process.store, &accounts)?, Vec::new()),
+            // All jobs are in the shared queue, or at other nodes.
+            Some(node) => (Vec::new(), nodes::start(node, &dispatch, &deliveries)),
+        };
         let context = Arc::clone(&dispatch);
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
-        let mut tasks = match &process.node {
-            None => Vec::new(),
-            Some(node) => nodes::start(node, &dispatch, &deliveries),
-        };
         tasks.push(actix::spawn(expiry::run(Arc::clone(&dispatch))));
         let context = Arc::clone(&dispatch);
         actix::spawn(async move { abandoned_jobs::cancel(abandoned, &context).await });
@@ -133,12 +129,6 @@ impl System {
         }
     }
 
-    /// The number of jobs that are not terminal.
-    pub fn live_jobs(&self) -> usize {
-        let of_accounts = || self.accounts().context().live_jobs.load(Ordering::Relaxed);
-        self.waiting_jobs().live().unwrap_or_else(of_accounts)
-    }
-
     /// Can images be stored? If not, no queued job starts.
     pub fn can_store_images(&self) -> bool {
         self.dispatch.job_objects.is_usable()
@@ -152,7 +142,7 @@ impl System {
         let pool = &self.dispatch.pool;
         match self.node() {
             None => pool.own_slots(tier, Instant::now()) > 0,
-            Some(node) => self.waiting_jobs().begun(tier) < pool.slots(tier) * node.count(),
+            Some(node) => self.queue().begun(tier) < pool.slots(tier) * node.count(),
         }
     }
 
@@ -245,9 +235,9 @@ impl System {
         self.accounts().context().job_changes.count()
     }
 
-    /// The waiting and running jobs, including those of other nodes.
-    pub fn waiting_jobs(&self) -> &WaitingJobs {
-        &self.dispatch.waiting_jobs
+    /// The live jobs, including those of other nodes.
+    pub fn queue(&self) -> &dyn JobQueue {
+        &*self.dispatch.queue
     }
 
     /// In configuration order.
@@ -268,7 +258,7 @@ impl System {
         let drain = Drain {
             dispatcher: &self.dispatcher,
             deliveries: &self.deliveries,
-            queues: self.waiting_jobs().own(),
+            local_queue: &self.dispatch.local_queue,
             cut_off: &self.dispatch.cut_off,
         };
         if let Some(node) = self.node() {
@@ -284,7 +274,7 @@ impl System {
             // Waits for a take in flight.
             let _taking = node.taking.lock().await;
             // See `leave`.
-            if self.waiting_jobs().own().in_progress() == 0
+            if self.dispatch.local_queue.in_progress() == 0
                 && let Err(error) = nodes::return_jobs(self.store(), node.id).await
             {
                 tracing::warn!(%error, "could not return jobs to the queue");
@@ -301,7 +291,7 @@ impl System {
             self.tasks.iter().for_each(JoinHandle::abort);
             // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
             // others declare this node dead, which fences it, and then take over its jobs.
-            let runs = self.waiting_jobs().own().in_progress();
+            let runs = self.dispatch.local_queue.in_progress();
             if runs > 0 {
                 return tracing::warn!(
                     runs,
@@ -372,12 +362,17 @@ fn account_context(
     jobs: &JobOptions,
     deliveries: &Addr<DeliveryActor>,
 ) -> Arc<AccountContext> {
+    let local_queue = Arc::<LocalQueue>::default();
+    let queue: Arc<dyn JobQueue> = match &process.node {
+        None => Arc::clone(&local_queue) as _,
+        Some(node) => Arc::new(SharedQueue::new(Arc::clone(node), Arc::clone(&local_queue))),
+    };
     Arc::new(AccountContext {
         process: Arc::clone(process),
         limits: jobs.limits,
         submitted_pause: RwLock::new(process.durable_pause.read().clone()),
-        live_jobs: AtomicUsize::default(),
-        waiting_jobs: WaitingJobs::new(process.node.is_some()),
+        queue,
+        local_queue,
         deliveries: deliveries.clone().recipient(),
         job_changes: Arc::new(JobChanges::default()),
     })
@@ -389,14 +384,17 @@ fn dispatch_context(
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
 ) -> Arc<DispatchContext> {
-    let waiting_jobs = accounts.context().waiting_jobs.clone();
-    let waker = waiting_jobs.own().waker();
+    let AccountContext {
+        queue, local_queue, ..
+    } = accounts.context();
+    let waker = local_queue.waker();
     let is_one_of_several = process.node.is_some();
     Arc::new(DispatchContext {
         process: Arc::clone(process),
         max_runs: jobs.max_runs,
         run_timeout: jobs.run_timeout,
-        waiting_jobs,
+        queue: Arc::clone(queue),
+        local_queue: Arc::clone(local_queue),
         pool: BackendPool::new(jobs.backends, jobs.routes, waker, is_one_of_several),
         accounts: Arc::clone(accounts),
         job_objects: jobs.job_objects,

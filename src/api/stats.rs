@@ -21,7 +21,7 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
     let pending = blocking(move || store.pending_deliveries(MAX_COUNTED).wait());
     let webhooks_pending = pending.await?;
     let (stats, now) = (core.system.stats(), core.now());
-    let depths = core.system.waiting_jobs().depths();
+    let depths = core.system.queue().depths();
     let queued = Tier::ALL.iter();
     let queued = queued.map(|tier| (tier.as_str(), depths.queued[tier.index()]));
     let ended = stats.jobs.recent.counts(now, WINDOW);
@@ -30,7 +30,7 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
     Ok(Stats {
         queued: queued.collect(),
         running: depths.running,
-        live_jobs: core.system.live_jobs(),
+        live_jobs: core.system.queue().live(),
         throughput: Throughput {
             window_seconds: WINDOW.as_secs(),
             since: ended.since.into(),

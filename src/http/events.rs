@@ -126,7 +126,7 @@ impl Listener {
             let number = state_number(&job);
             if number > self.last_sent {
                 // Read before the event reads it: sending a position twice is better than never.
-                self.position = self.jobs.core.system.waiting_jobs().position(&job);
+                self.position = self.jobs.core.system.queue().position(&job);
                 text.push_str(&event(&self.jobs, &job).await?);
                 self.last_sent = number;
                 return Some((text, (number < TERMINAL).then_some(self)));

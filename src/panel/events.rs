@@ -113,7 +113,7 @@ impl ChangeWatcher {
             if self.accounts.core.fail_stop.has_tripped() {
                 return None;
             }
-            let depths = self.accounts.core.system.waiting_jobs().depths();
+            let depths = self.accounts.core.system.queue().depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
             if let User::Person(person) = &visitor.user {

@@ -36,7 +36,7 @@ pub async fn show(
     panel: web::Data<Panel>,
 ) -> HttpResult {
     let span = charts::span_param(&request)?;
-    let depths = core.system.waiting_jobs().depths();
+    let depths = core.system.queue().depths();
     let (shared, account, read) = (core.clone(), of.account.clone(), settings.clone());
     let mut view = blocking(move || figures(&shared, &read, &account)).await?;
     let inner = core.clone().into_inner();
@@ -73,7 +73,7 @@ fn describe_pause(pause: &Pause) -> Value {
 }
 
 fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value, StoreError> {
-    let live = core.system.waiting_jobs().depths_of(account.id);
+    let live = core.system.queue().depths_of(account.id);
     let balances = &account.balances;
     Ok(json!({
         "active": account.active,

@@ -40,7 +40,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
 async fn models(core: &Core) -> Result<Vec<serde_json::Value>, StoreError> {
     let mut models = Vec::new();
     for tier in Tier::ALL {
-        let jobs = core.system.waiting_jobs();
+        let jobs = core.system.queue();
         let oldest = queue::oldest_created_at(core, tier).await?;
         models.push(json!({
             "model": tier.as_str(),

@@ -22,7 +22,7 @@ fn each_change_of_an_account_causes_an_event_and_changes_of_others_cause_none() 
     let accounts: [_; 4] = std::array::from_fn(|_| account(&server));
     // A job leaves the count of running jobs a moment after its end.
     until("no job runs", || {
-        server.inside().system.waiting_jobs().depths().running == 0
+        server.inside().system.queue().depths().running == 0
     });
     let mut streams = accounts.each_ref().map(|(customer, _)| {
         let path = format!("/accounts/{}/events", customer.account);

@@ -178,7 +178,7 @@ fn a_graceful_shutdown_refuses_waiting_callers_and_cancels_queued_jobs() {
     running.join().unwrap().image();
     let server = Server::with(stopping.join().unwrap());
     until("nothing is live", || {
-        server.inside().system.live_jobs() == 0
+        server.inside().system.queue().live() == 0
     });
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();

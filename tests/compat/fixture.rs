@@ -75,7 +75,7 @@ impl Server {
     /// Waits until the store has this many live jobs.
     pub fn until_live(&self, jobs: usize) {
         until("the jobs are live", || {
-            self.inside().system.live_jobs() == jobs
+            self.inside().system.queue().live() == jobs
         });
     }
 }

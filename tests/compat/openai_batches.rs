@@ -173,7 +173,9 @@ fn a_canceled_batch_retains_its_finished_images() {
     answer.assert_openai_error(409, INVALID, None);
     assert_eq!(answer.header("x-should-retry"), Some("false"));
     server.assert_money(&customer, "0.922", "0.00", "0.922");
-    until("all is settled", || server.inside().system.live_jobs() == 0);
+    until("all is settled", || {
+        server.inside().system.queue().live() == 0
+    });
     server.assert_settled();
 }
 

@@ -29,19 +29,10 @@ impl Announcements {
     pub fn publish(self, commands: Vec<AccountCommand>, account: &AccountSharedState) {
         let AccountSharedState { id, context, .. } = account;
         // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
-        context.waiting_jobs.apply(self.queue_changes);
-        let queues = context.waiting_jobs.own();
-        let must_wake_dispatcher = match &context.process.node {
-            None => queues.push_all(self.queued),
-            Some(node) => {
-                if !self.queued.is_empty() {
-                    node.take.notify_one();
-                }
-                false
-            }
-        };
+        context.queue.apply(self.queue_changes);
+        let must_wake_dispatcher = context.queue.add(self.queued);
         for (tier, job) in self.left_queue {
-            queues.remove(tier, *id, job);
+            context.local_queue.remove(tier, *id, job);
         }
         context.process.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(|it| it.reply(Ok(())));
@@ -52,7 +43,7 @@ impl Announcements {
             context.job_changes.notify(job);
         }
         if must_wake_dispatcher {
-            queues.wake();
+            context.local_queue.wake();
         }
         if !self.deliveries.is_empty() {
             let queued = DeliveryCommand::Queued(self.deliveries);

@@ -3,11 +3,10 @@
 use crate::delivery::DeliveryCommand;
 use crate::job_changes::JobChanges;
 use crate::process_context::ProcessContext;
-use crate::queue::WaitingJobs;
+use crate::queue::{JobQueue, LocalQueue};
 use actix::Recipient;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::store::Limits;
 
@@ -17,9 +16,9 @@ pub struct AccountContext {
     /// The paused models as of the last submitted commit. A decision holds the read lock until its commit is submitted, and a pause is
     /// submitted under the write lock. So no job is accepted after a pause that its decision did not see.
     pub submitted_pause: RwLock<Pause>,
-    /// Jobs of all accounts that are not terminal.
-    pub live_jobs: AtomicUsize,
-    pub waiting_jobs: WaitingJobs,
+    pub queue: Arc<dyn JobQueue>,
+    /// The jobs that wait in this process. With a single process, `queue` is the same.
+    pub local_queue: Arc<LocalQueue>,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
 }
@@ -28,6 +27,6 @@ impl AccountContext {
     /// Publishes a durable change of the paused models, and wakes the dispatcher, because jobs of a resumed model may begin.
     pub fn publish_pause(&self, pause: Pause) {
         *self.process.durable_pause.write() = pause;
-        self.waiting_jobs.own().wake();
+        self.local_queue.wake();
     }
 }

@@ -146,27 +146,22 @@ impl AccountHandle {
 
     /// The account's live jobs. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
-        match &self.shared.source {
-            StateSource::Memory(memory) => memory.live_jobs(),
-            StateSource::Store(_) => {
-                let waiting_jobs = &self.shared.context.waiting_jobs;
-                let depths = waiting_jobs.depths_of(self.shared.id);
-                depths.queued.iter().sum::<usize>() + depths.running
-            }
+        if let Some(memory) = self.shared.memory() {
+            return memory.live_jobs();
         }
+        let depths = self.shared.context.queue.depths_of(self.shared.id);
+        depths.queued.iter().sum::<usize>() + depths.running
     }
 
     /// Waits until every commit of the account that is readable now is in the state in memory too. Readers may see a commit earlier,
     /// because an engine makes many commits readable before it announces the first one. Returns false if there is nothing to wait for,
     /// or the account is overloaded.
     async fn catch_up(&self) -> bool {
-        match &self.shared.source {
-            StateSource::Memory(_) => {
-                let outcome = self.call(|reply| AccountCommand::Barrier { reply }).await;
-                matches!(outcome, Ok(Ok(())))
-            }
-            StateSource::Store(_) => false,
+        if self.shared.memory().is_none() {
+            return false;
         }
+        let outcome = self.call(|reply| AccountCommand::Barrier { reply }).await;
+        matches!(outcome, Ok(Ok(())))
     }
 
     /// Refuses a price above the spend limits of the key. A hint: the actor decides.
@@ -194,14 +189,12 @@ impl AccountHandle {
 
     /// The reserved prices of a key's live jobs. Reads no job, because an account may have very many.
     async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
-        let AccountSharedState { id, context, .. } = &*self.shared;
-        match &self.shared.source {
-            StateSource::Memory(memory) => Ok(memory.state.lock().reserved_of(key)),
-            StateSource::Store(_) => {
-                let load = context.process.store.account_load(*id).await?;
-                Ok(load.map_or(Amount::ZERO, |(_, load)| load.reserved_of(key)))
-            }
+        if let Some(memory) = self.shared.memory() {
+            return Ok(memory.state.lock().reserved_of(key));
         }
+        let AccountSharedState { id, context, .. } = &*self.shared;
+        let load = context.process.store.account_load(*id).await?;
+        Ok(load.map_or(Amount::ZERO, |(_, load)| load.reserved_of(key)))
     }
 
     /// Refuses `jobs` more jobs that would exceed the live jobs of the account or the key. A hint: the actor decides. `read` contains
@@ -215,43 +208,47 @@ impl AccountHandle {
         jobs: usize,
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
-        let AccountSharedState { id, context, .. } = &*self.shared;
-        match &self.shared.source {
-            StateSource::Memory(memory) => {
-                let of_key = || memory.state.lock().live_jobs_of(key.id);
-                let live = || LiveJobs {
-                    of_account: memory.live_jobs(),
-                    max_of_account: memory.max_live_jobs(),
-                    of_key: key.max_concurrent.map_or(0, |_| of_key()),
-                    max_of_key: key.max_concurrent,
-                };
-                let Err(refusal) = live().admit(jobs) else {
-                    return Ok(());
-                };
-                // The caller may have read that a job has ended that still counts in memory.
-                match self.catch_up().await {
-                    true => live().admit(jobs),
-                    false => Err(refusal),
-                }
-            }
-            StateSource::Store(_) => {
-                let now = match read {
-                    Some(_) => None,
-                    None => context.process.store.account_load(*id).await?,
-                };
-                let Some((account, load)) = now.as_ref().or(read.and_then(|it| it.load.as_ref()))
-                else {
-                    return Ok(());
-                };
-                let live = LiveJobs {
-                    of_account: load.live_jobs as usize,
-                    max_of_account: context.limits.max_live(&account.limits),
-                    of_key: load.live_jobs_of(key.id),
-                    max_of_key: key.max_concurrent,
-                };
-                live.admit(jobs)
-            }
+        let check = async || match self.live_jobs_with(key, read).await? {
+            Some(live) => live.admit(jobs),
+            None => Ok(()),
+        };
+        let Err(refusal) = check().await else {
+            return Ok(());
+        };
+        // The caller may have read that a job has ended that still counts in memory.
+        match self.catch_up().await {
+            true => check().await,
+            false => Err(refusal),
         }
+    }
+
+    /// The live jobs of the account and of a key; `None` if no node has decided about the account.
+    async fn live_jobs_with(
+        &self,
+        key: &ApiKey,
+        read: Option<&BeforeJobs>,
+    ) -> Result<Option<LiveJobs>, StoreError> {
+        let AccountSharedState { id, context, .. } = &*self.shared;
+        if let Some(memory) = self.shared.memory() {
+            let of_key = || memory.state.lock().live_jobs_of(key.id);
+            return Ok(Some(LiveJobs {
+                of_account: memory.live_jobs(),
+                max_of_account: memory.max_live_jobs(),
+                of_key: key.max_concurrent.map_or(0, |_| of_key()),
+                max_of_key: key.max_concurrent,
+            }));
+        }
+        let now = match read {
+            Some(_) => None,
+            None => context.process.store.account_load(*id).await?,
+        };
+        let load = now.as_ref().or(read.and_then(|it| it.load.as_ref()));
+        Ok(load.map(|(account, load)| LiveJobs {
+            of_account: load.live_jobs as usize,
+            max_of_account: context.limits.max_live(&account.limits),
+            of_key: load.live_jobs_of(key.id),
+            max_of_key: key.max_concurrent,
+        }))
     }
 }
 

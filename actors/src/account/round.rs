@@ -42,10 +42,7 @@ impl Decision for AccountRound {
     }
 
     fn initial_reads(&self) -> Vec<ReadRequest> {
-        let state = match &self.shared.source {
-            StateSource::Memory(memory) => Some(memory.state.lock()),
-            StateSource::Store(_) => None,
-        };
+        let state = self.shared.memory().map(|it| it.state.lock());
         let mut reads = InitialReads::new(self.shared.id, state.as_deref());
         self.commands.iter().for_each(|it| add(&mut reads, it));
         reads.into_requests()
@@ -122,8 +119,8 @@ impl DecidedRound {
             left_queue,
             change,
         } = decisions.finish()?;
-        let waiting_jobs = &context.waiting_jobs;
-        announcements.queue_changes = waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
+        let queue = &context.queue;
+        announcements.queue_changes = queue.remove_ended(&left_queue, reads, &mut writes)?;
         announcements.left_queue = left_queue;
         announcements.deliveries = deliveries;
         let decided = Self {
@@ -141,7 +138,7 @@ impl AccountRound {
         let undecided = self.commands.split_off(self.decided);
         match outcome {
             Ok(decided) => {
-                if let StateSource::Memory(memory) = &self.shared.source {
+                if let Some(memory) = self.shared.memory() {
                     memory.apply(decided.change, context);
                 }
                 decided.announcements.publish(self.commands, &self.shared);

@@ -24,6 +24,16 @@ pub enum StateSource {
     Store(NodeId),
 }
 
+impl AccountSharedState {
+    /// The state in memory; `None` if it is in the store.
+    pub fn memory(&self) -> Option<&AccountMemory> {
+        match &self.source {
+            StateSource::Memory(memory) => Some(memory),
+            StateSource::Store(_) => None,
+        }
+    }
+}
+
 pub struct AccountMemory {
     /// The durable state. Rounds read and change it, one round at a time.
     pub state: Mutex<AccountState>,
@@ -59,7 +69,7 @@ impl AccountMemory {
         drop(state);
         self.max_live.store(most, Ordering::Relaxed);
         self.live.store(now, Ordering::Relaxed);
-        let all = &context.live_jobs;
+        let all = &context.local_queue.live;
         if now >= before {
             all.fetch_add(now - before, Ordering::Relaxed);
         } else {

@@ -8,7 +8,7 @@ use crate::backends::BackendPool;
 use crate::clock::Jitter;
 use crate::ports::{InputFetcher, JobObjects};
 use crate::process_context::ProcessContext;
-use crate::queue::WaitingJobs;
+use crate::queue::{JobQueue, LocalQueue};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
@@ -20,7 +20,8 @@ pub struct DispatchContext {
     pub max_runs: u32,
     /// The longest time of one run over all attempts and backends, not counting waits for slots.
     pub run_timeout: Duration,
-    pub waiting_jobs: WaitingJobs,
+    pub queue: Arc<dyn JobQueue>,
+    pub local_queue: Arc<LocalQueue>,
     pub pool: BackendPool,
     pub accounts: Arc<AccountRegistry>,
     pub job_objects: Arc<dyn JobObjects>,
@@ -46,7 +47,7 @@ impl DispatchContext {
     /// Lets a job of another account, if one may begin, probe a backend that only one account's requests may have brought down.
     pub fn end_cool_downs_for_others(&self, now: Instant) {
         let pause = self.process.durable_pause.read();
-        let has_other = |tier, account| self.waiting_jobs.has_other(tier, account, &pause);
+        let has_other = |tier, account| self.queue.has_other(tier, account, &pause);
         self.pool.end_cool_downs_for_others(now, has_other);
     }
 

@@ -71,7 +71,7 @@ impl Dispatcher {
                 Grant::Start(lease) => {
                     let context = &self.context;
                     let pause = context.process.durable_pause.read();
-                    let turn = context.waiting_jobs.own().pop(tier, &pause);
+                    let turn = context.local_queue.pop(tier, &pause);
                     drop(pause);
                     if let Some(turn) = turn {
                         JobActor::start(turn, lease, Arc::clone(&self.context));
@@ -80,10 +80,7 @@ impl Dispatcher {
             }
         }
         self.set_probe_timer(now, ctx);
-        if let Some(node) = &self.context.process.node {
-            // A slot may be free for a job of the shared queue.
-            node.take.notify_one();
-        }
+        self.context.queue.slot_freed();
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
@@ -98,7 +95,7 @@ impl Dispatcher {
             ..
         } = self;
         let pause = context.process.durable_pause.read();
-        let (queues, pool) = (context.waiting_jobs.own(), &context.pool);
+        let (queues, pool) = (&context.local_queue, &context.pool);
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
             let mut failover = pool.failover_queue(*tier).lock();
@@ -119,7 +116,7 @@ impl Dispatcher {
 
     /// Dispatches again when a breaker admits a probe, or after a while if the object store fails, if any run waits.
     fn set_probe_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
-        let (queues, pool) = (self.context.waiting_jobs.own(), &self.context.pool);
+        let (queues, pool) = (&self.context.local_queue, &self.context.pool);
         let pause = self.context.process.durable_pause.read();
         let waits =
             |tier| queues.has_next(tier, &pause) || !pool.failover_queue(tier).lock().is_empty();
@@ -148,7 +145,7 @@ impl Actor for Dispatcher {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let waker = self.context.waiting_jobs.own().waker();
+        let waker = self.context.local_queue.waker();
         ctx.add_stream(stream::unfold(waker, |waker| async move {
             waker.notified().await;
             Some((WakeUp, waker))

@@ -22,8 +22,7 @@ pub async fn with_inputs(
     // At most as many jobs fetch at once as the model has slots. The fetch is counted before the slot is free for the account's next job.
     let max_fetches = context.pool.slots(job.tier);
     let _fetch = context
-        .waiting_jobs
-        .own()
+        .local_queue
         .begin_fetch(job.tier, job.account, max_fetches);
     let kind = LeaseKind::Start(Some(lease.route));
     drop(lease);

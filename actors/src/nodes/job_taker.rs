@@ -86,14 +86,16 @@ impl JobTaker {
         loop {
             let takes_jobs = !self.node.is_leaving() && self.dispatch.job_objects.is_usable();
             let DispatchContext {
-                waiting_jobs, pool, ..
+                queue,
+                local_queue,
+                pool,
+                ..
             } = &*self.dispatch;
-            let queues = waiting_jobs.own();
             let now = Instant::now();
             self.dispatch.end_cool_downs_for_others(now);
             let pause = self.dispatch.process.durable_pause.read().clone();
             let waiting = match takes_jobs {
-                true => queues.waiting(&pause),
+                true => local_queue.waiting(&pause),
                 false => [0; 3],
             };
             let own_slots = match takes_jobs {
@@ -114,7 +116,7 @@ impl JobTaker {
                 demands,
                 takes_jobs,
                 is_paused: pause.covers(tier),
-                held: queues.held_accounts(tier),
+                held: local_queue.held_accounts(tier),
                 scans_all,
             };
             let taken = decide(&self.dispatch.process.store, take).await?;
@@ -123,9 +125,9 @@ impl JobTaker {
                 pool.add_slots(backend, slots);
             }
             if has_slots {
-                queues.wake();
+                local_queue.wake();
             }
-            waiting_jobs.apply(taken.changes);
+            queue.apply(taken.changes);
             full_scans.record(scans_all, taken.found_all, now);
             let count = taken.jobs.len();
             self.queue(taken.jobs);
@@ -140,16 +142,16 @@ impl JobTaker {
         if jobs.is_empty() {
             return;
         }
-        let queues = self.dispatch.waiting_jobs.own();
+        let local_queue = &self.dispatch.local_queue;
         let stats = &self.dispatch.process.stats.nodes;
         let count = jobs.len() as u64;
         for (class, job) in jobs {
             match class {
-                QueueClass::Resumed => queues.push_begun(job),
-                QueueClass::Single | QueueClass::Batch => drop(queues.push_all([job])),
+                QueueClass::Resumed => local_queue.push_begun(job),
+                QueueClass::Single | QueueClass::Batch => drop(local_queue.push_all([job])),
             }
         }
-        queues.wake();
+        local_queue.wake();
         stats.takes.fetch_add(1, Ordering::Relaxed);
         stats.jobs_taken.fetch_add(count, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@ use super::heartbeat::{Heartbeat, HeartbeatOutcome, Join};
 use super::takeover::{DeclareDead, Departure, Requeue, RequeueOutcome};
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext, SeenNode};
 use crate::process_context::ProcessContext;
-use crate::queue::JobQueues;
+use crate::queue::LocalQueue;
 use crate::round::decide;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const MAX_RECONNECTS: u32 = 3;
 pub struct Membership {
     pub node: Arc<NodeContext>,
     pub process: Arc<ProcessContext>,
-    pub queues: Arc<JobQueues>,
+    pub local_queue: Arc<LocalQueue>,
 }
 
 /// The other nodes, as this node has seen them.
@@ -112,7 +112,7 @@ impl Membership {
             let heartbeat = Heartbeat {
                 node: own,
                 is_leaving: self.node.is_leaving(),
-                running: self.queues.in_progress() as u64,
+                running: self.local_queue.in_progress() as u64,
             };
             let nodes = match decide(&self.process.store, heartbeat).await? {
                 HeartbeatOutcome::Alive(nodes) => nodes,

@@ -37,7 +37,7 @@ pub(crate) fn start(
     let membership = Membership {
         node: Arc::clone(node),
         process: Arc::clone(&dispatch.process),
-        queues: Arc::clone(dispatch.waiting_jobs.own()),
+        local_queue: Arc::clone(&dispatch.local_queue),
     };
     let taker = JobTaker {
         node: Arc::clone(node),

@@ -12,18 +12,12 @@ const LONG_QUEUE: usize = 1_000;
 
 /// Runs until it is aborted.
 pub async fn run(dispatch: Arc<DispatchContext>) {
-    let DispatchContext {
-        process,
-        waiting_jobs,
-        ..
-    } = &*dispatch;
+    let DispatchContext { process, queue, .. } = &*dispatch;
     loop {
-        if let Err(error) = waiting_jobs.refresh(&process.store).await {
-            return process.fail_stop.trip(error.to_string());
-        }
-        sleep(match waiting_jobs.listed() {
-            0..LONG_QUEUE => SHORT_QUEUE_INTERVAL,
-            LONG_QUEUE.. => LONG_QUEUE_INTERVAL,
+        sleep(match queue.refresh(&process.store).await {
+            Ok(0..LONG_QUEUE) => SHORT_QUEUE_INTERVAL,
+            Ok(LONG_QUEUE..) => LONG_QUEUE_INTERVAL,
+            Err(error) => return process.fail_stop.trip(error.to_string()),
         })
         .await;
     }

@@ -1,13 +1,16 @@
-//! Waiting jobs: one fair queue for each tier, and the notification that wakes the dispatcher.
+//! The queue of jobs: of a single process, or a copy of the one that several nodes share; and the jobs that wait in this process, with
+//! the notification that wakes the dispatcher.
 
 mod backlog;
 mod fair_queue;
-mod job_queues;
+mod job_queue;
+mod local_queue;
+mod queue_change;
 mod shared_queue;
-mod waiting_jobs;
 
 pub use backlog::Backlog;
 pub use fair_queue::Lane;
-pub use job_queues::{Depths, JobQueues, NextJob, QueuedJob, Turn};
-pub use shared_queue::QueueChange;
-pub use waiting_jobs::WaitingJobs;
+pub use job_queue::{Depths, JobQueue, NextJob, QueuedJob};
+pub use local_queue::{LocalQueue, Turn};
+pub use queue_change::QueueChange;
+pub use shared_queue::SharedQueue;

@@ -4,11 +4,17 @@
 //! No decision builds on the copy: takes read the queue in the store.
 
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
-use super::job_queues::{Depths, NextJob, QueuedJob};
+use super::job_queue::{Depths, JobQueue, NextJob, QueuedJob};
+use super::local_queue::LocalQueue;
+use super::queue_change::QueueChange;
+use crate::node::NodeContext;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, KeyRange, ReadRequest};
@@ -19,8 +25,10 @@ use tintype_storage::store::{Gather as _, RoundReads, Store, StoreError, Writes}
 const LISTED: usize = 10_000;
 
 /// A copy of the shared queue.
-#[derive(Default)]
 pub struct SharedQueue {
+    node: Arc<NodeContext>,
+    /// The jobs that this node has taken.
+    local: Arc<LocalQueue>,
     state: Mutex<State>,
     /// Held during a refresh: two at a time would take each other's `since`.
     refreshing: tokio::sync::Mutex<()>,
@@ -45,41 +53,6 @@ struct TierCopy {
     backlog: BacklogStart,
 }
 
-/// A change of the queue by a commit of this node.
-#[derive(Clone, Debug)]
-pub enum QueueChange {
-    Queued(QueueEntry, AccountId),
-    Left(QueueEntry),
-    Taken(JobId, TakenJob),
-    Released(JobId),
-}
-
-impl QueueChange {
-    /// The changes of the queue that `writes` make.
-    ///
-    /// # Errors
-    /// A record is damaged.
-    pub fn of(writes: &Writes) -> Result<Vec<Self>, StoreError> {
-        let mut changes = Vec::new();
-        for (key, value) in writes {
-            let change = match value {
-                Some(value) => match QUEUE.entry(key, value)? {
-                    Some((entry, account)) => Some(Self::Queued(entry, account)),
-                    None => TAKEN_JOBS
-                        .entry(key, value)?
-                        .map(|((_, job), taken)| Self::Taken(job, taken)),
-                },
-                None => match QUEUE.read_key(key) {
-                    Some(entry) => Some(Self::Left(entry)),
-                    None => TAKEN_JOBS.read_key(key).map(|(_, job)| Self::Released(job)),
-                },
-            };
-            changes.extend(change);
-        }
-        Ok(changes)
-    }
-}
-
 /// The queue as a refresh has read it.
 struct QueueRead {
     tiers: [(Vec<(QueueEntry, AccountId)>, usize); 3],
@@ -87,11 +60,43 @@ struct QueueRead {
 }
 
 impl SharedQueue {
-    /// Removes the entries of jobs that end without a run, and returns all changes of the queue by `writes`.
-    ///
-    /// # Errors
-    /// A record is damaged, or was not read.
-    pub fn remove_ended(
+    pub fn new(node: Arc<NodeContext>, local: Arc<LocalQueue>) -> Self {
+        Self {
+            node,
+            local,
+            state: Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn begin_refresh(&self) {
+        self.state.lock().since = Some(Vec::new());
+    }
+
+    fn end_refresh(&self, read: QueueRead, turns: &[TurnCounts; 3]) {
+        let mut state = self.state.lock();
+        let since = state.since.take().unwrap_or_default();
+        state.replace(read, turns);
+        since
+            .into_iter()
+            .for_each(|change| state.apply(change, turns));
+    }
+
+    /// The number of listed entries.
+    fn listed(&self) -> usize {
+        self.state.lock().entries.len()
+    }
+}
+
+impl JobQueue for SharedQueue {
+    fn add(&self, jobs: Vec<QueuedJob>) -> bool {
+        if !jobs.is_empty() {
+            self.node.take.notify_one();
+        }
+        false
+    }
+
+    fn remove_ended(
         &self,
         jobs: &[(Tier, JobId)],
         reads: &RoundReads<'_>,
@@ -117,11 +122,11 @@ impl SharedQueue {
         QueueChange::of(writes)
     }
 
-    /// Applies a commit of this node. `turns` are the turns of its own queues.
-    pub fn apply(&self, changes: Vec<QueueChange>, turns: [TurnCounts; 3]) {
+    fn apply(&self, changes: Vec<QueueChange>) {
         if changes.is_empty() {
             return;
         }
+        let turns = self.local.turns();
         let mut state = self.state.lock();
         if let Some(since) = &mut state.since {
             since.extend(changes.iter().cloned());
@@ -131,39 +136,22 @@ impl SharedQueue {
             .for_each(|change| state.apply(change, &turns));
     }
 
-    /// Reads the queue again.
-    ///
-    /// # Errors
-    /// The engine fails, or a record is damaged.
-    pub async fn refresh(&self, store: &Store, turns: [TurnCounts; 3]) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
-        self.begin_refresh();
-        let read = read(store).await?;
-        self.end_refresh(read, &turns);
-        Ok(())
+    fn slot_freed(&self) {
+        self.node.take.notify_one();
     }
 
-    fn begin_refresh(&self) {
-        self.state.lock().since = Some(Vec::new());
+    fn refresh<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<usize, StoreError>> {
+        Box::pin(async {
+            let _refreshing = self.refreshing.lock().await;
+            let turns = self.local.turns();
+            self.begin_refresh();
+            self.end_refresh(read(store).await?, &turns);
+            Ok(self.listed())
+        })
     }
 
-    fn end_refresh(&self, read: QueueRead, turns: &[TurnCounts; 3]) {
-        let mut state = self.state.lock();
-        let since = state.since.take().unwrap_or_default();
-        state.replace(read, turns);
-        since
-            .into_iter()
-            .for_each(|change| state.apply(change, turns));
-    }
-
-    /// The number of listed entries.
-    pub fn listed(&self) -> usize {
-        self.state.lock().entries.len()
-    }
-
-    /// The position of a job that is queued in the store: 1 is the next job. It is 1 for a job that a node has taken. A job that is not
-    /// listed is last.
-    pub fn position(&self, job: &QueuedJob) -> usize {
+    /// A job that is not listed is last.
+    fn position_of(&self, job: QueuedJob) -> usize {
         let state = self.state.lock();
         if state.taken.contains_key(&job.job) {
             return 1;
@@ -174,13 +162,12 @@ impl SharedQueue {
         at.saturating_sub(tier.resumed_jobs()) + 1
     }
 
-    /// The next jobs; see [`JobQueues::next`](super::JobQueues::next).
-    pub fn next(
+    fn next(
         &self,
         tier: Tier,
         account: Option<AccountId>,
         limit: usize,
-        matches: impl Fn(JobId) -> bool,
+        matches: &dyn Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let state = self.state.lock();
         let tier = state.of(tier);
@@ -195,14 +182,11 @@ impl SharedQueue {
         matching.map(next).take(limit).collect()
     }
 
-    /// Does a listed job that may begin belong to an account other than this one? No batch job of the `held` accounts begins.
-    pub fn has_other(
-        &self,
-        tier: Tier,
-        account: AccountId,
-        held: &HashSet<AccountId>,
-        is_paused: bool,
-    ) -> bool {
+    fn has_other(&self, tier: Tier, account: AccountId, pause: &Pause) -> bool {
+        if self.local.has_other(tier, account, pause) {
+            return true;
+        }
+        let (held, is_paused) = (self.local.held_accounts(tier), pause.covers(tier));
         let state = self.state.lock();
         let mut listed = state.of(tier).listed.iter();
         listed.any(|(entry, of)| {
@@ -215,12 +199,11 @@ impl SharedQueue {
         })
     }
 
-    /// The number of jobs that wait for their first run.
-    pub fn len(&self, tier: Tier) -> usize {
+    fn queued(&self, tier: Tier) -> usize {
         self.state.lock().of(tier).waiting()
     }
 
-    pub fn depths(&self) -> Depths {
+    fn depths(&self) -> Depths {
         let state = self.state.lock();
         let resumed = state.tiers.iter().map(TierCopy::resumed_jobs);
         Depths {
@@ -230,7 +213,7 @@ impl SharedQueue {
     }
 
     /// Counts only listed jobs.
-    pub fn depths_of(&self, account: AccountId) -> Depths {
+    fn depths_of(&self, account: AccountId) -> Depths {
         let state = self.state.lock();
         let taken = state.taken.values().filter(|it| it.account == account);
         let mut depths = Depths {
@@ -249,22 +232,20 @@ impl SharedQueue {
         depths
     }
 
-    /// The number of jobs that are not terminal.
-    pub fn live(&self) -> usize {
+    fn live(&self) -> usize {
         let state = self.state.lock();
         let waiting = state.tiers.iter().map(|it| it.listed.len() + it.beyond);
         waiting.sum::<usize>() + state.taken.len()
     }
 
-    /// The number of jobs that lookups call `processing`: jobs that nodes have taken, and jobs that wait for a further run.
-    pub fn begun(&self, tier: Tier) -> usize {
+    fn begun(&self, tier: Tier) -> usize {
         let state = self.state.lock();
         let taken = state.taken.values().filter(|it| it.tier == tier).count();
         taken + state.of(tier).resumed_jobs()
     }
 
-    /// This node's turns since it last saw the queue of a tier empty; `None` for an empty queue.
-    pub fn backlog(&self, tier: Tier, turns: TurnCounts) -> Option<Backlog> {
+    fn backlog(&self, tier: Tier) -> Option<Backlog> {
+        let turns = self.local.turns()[tier.index()];
         let state = self.state.lock();
         let tier = state.of(tier);
         tier.backlog
@@ -272,8 +253,8 @@ impl SharedQueue {
             .filter(|_| !tier.listed.is_empty())
     }
 
-    /// The listed job with the longest wait for its first run.
-    pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
+    /// Only listed jobs.
+    fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let state = self.state.lock();
         let listed = state.of(tier).listed.iter();
         let waiting = listed.filter(|(entry, _)| entry.class != QueueClass::Resumed);

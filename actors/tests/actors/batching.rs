@@ -49,7 +49,7 @@ fn commands_that_arrive_during_a_commit_share_the_next_one() {
         assert!(ids.is_sorted_by(|a, b| a < b), "in the order of arrival");
         assert!(other.await.expect("an answer").is_ok());
         assert_eq!(world.money(A), ["100.00", "3.939"]);
-        assert_eq!(world.system.live_jobs(), 102);
+        assert_eq!(world.system.queue().live(), 102);
         world.check();
     });
 }
@@ -139,7 +139,7 @@ fn an_overloaded_account_refuses_calls() {
         // The capacity of the inbox twice, and one round per commit.
         let most = 2 * 4_096 + 256 * (ROUNDS + 2);
         assert!((4_096..=most).contains(&accepted), "{accepted} accepted");
-        assert_eq!(world.system.live_jobs(), accepted);
+        assert_eq!(world.system.queue().live(), accepted);
         world.check();
     });
 }

@@ -21,7 +21,7 @@ fn a_canceled_queued_job_never_runs() {
         until("the first one runs", || generator.running() == 1).await;
         let canceled = world.apply(A, waiting, JobEvent::Cancel).await;
         assert!(canceled.expect("an answer").is_ok());
-        let queued = world.system.waiting_jobs().depths().queued;
+        let queued = world.system.queue().depths().queued;
         assert_eq!(queued, [0; 3], "it left the queue before the answer");
         assert_eq!(world.failure(waiting).await, "canceled");
         assert_eq!(world.money(A), ["100.00", "0.039"], "released at once");
@@ -64,7 +64,7 @@ fn a_job_whose_cancellation_is_in_flight_at_dispatch_never_runs() {
         let canceled = world.apply(A, second, JobEvent::Cancel);
         until("the cancellation is in flight", || world.engine.held() == 1).await;
         until("the first run ends", || generator.running() == 0).await;
-        let depths = world.system.waiting_jobs().depths();
+        let depths = world.system.queue().depths();
         assert_eq!(
             depths.queued[Tier::Fast.index()],
             1,

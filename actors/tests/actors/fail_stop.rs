@@ -126,7 +126,7 @@ fn hostile_073_a_failure_at_any_commit_leaves_a_consistent_ledger() {
                 let _ = world.deposit(A, "0.5").await;
             }
             until("the engine fails or all jobs end", || {
-                world.fail_stop.has_tripped() || world.system.live_jobs() == 0
+                world.fail_stop.has_tripped() || world.system.queue().live() == 0
             })
             .await;
             let image = MemoryEngine::from_image(memory.image());

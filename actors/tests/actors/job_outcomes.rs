@@ -17,7 +17,7 @@ fn with(act: Act) -> World {
 async fn check_nothing_charged(world: &World) {
     world.idle().await;
     assert_eq!(world.money(A), ["100.00", "0.00"]);
-    assert_eq!(world.system.live_jobs(), 0);
+    assert_eq!(world.system.queue().live(), 0);
     assert_eq!(world.shelf.forgotten().len(), 1);
     world.check();
 }
@@ -32,7 +32,7 @@ fn an_image_is_stored_and_charged_and_its_inputs_are_deleted() {
         assert_eq!(world.shelf.kept(), [id]);
         assert_eq!(world.shelf.forgotten(), [id]);
         assert_eq!(world.money(A), ["99.961", "0.00"]);
-        assert_eq!(world.system.live_jobs(), 0);
+        assert_eq!(world.system.queue().live(), 0);
         world.check();
     });
 }

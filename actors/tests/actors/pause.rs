@@ -33,10 +33,7 @@ fn a_paused_tier_waits_while_other_tiers_run() {
         world.done(other).await;
         sleep(A_WHILE).await;
         assert_eq!(world.state(waiting).as_str(), "queued");
-        assert_eq!(
-            world.system.waiting_jobs().depths().queued[Tier::Fast.index()],
-            1
-        );
+        assert_eq!(world.system.queue().depths().queued[Tier::Fast.index()], 1);
         world.pause_changed(Pause::default());
         world.done(waiting).await;
         assert_eq!(generator.prompts(), ["other", "waiting"]);
@@ -142,7 +139,7 @@ fn a_job_that_a_power_cut_interrupted_runs_again_during_a_pause() {
             let image = Arc::new(MemoryEngine::from_image(engine.image()));
             let world = Plan::over(image, generator.clone(), 1).start();
             until("the first one runs", || generator.running() == 1).await;
-            let jobs = world.system.waiting_jobs();
+            let jobs = world.system.queue();
             let depths = jobs.depths();
             assert_eq!((depths.queued, depths.running), ([1, 0, 0], 2));
             assert_eq!(jobs.depths_of(A), depths);

@@ -49,7 +49,7 @@ fn begun_jobs_run_first_and_all_jobs_run_in_the_order_of_acceptance() {
         let mut plan = Plan::over(engine, generator.clone(), 1);
         plan.now = START + 60_000;
         let world = plan.start();
-        assert_eq!(world.system.live_jobs(), jobs.len());
+        assert_eq!(world.system.queue().live(), jobs.len());
         let began: Vec<i64> = jobs[..4]
             .iter()
             .map(|job| started_at(&world, *job).0)
@@ -210,7 +210,7 @@ fn a_job_that_ended_before_the_power_cut_stays_ended() {
         let generator = quick();
         let image = MemoryEngine::from_image(engine.image());
         let world = Plan::over(Arc::new(image), generator.clone(), 1).start();
-        assert_eq!(world.system.live_jobs(), 0);
+        assert_eq!(world.system.queue().live(), 0);
         let late = world
             .apply(
                 A,

@@ -144,7 +144,7 @@ fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
         world.done(native).await;
         world.idle().await;
         assert_eq!(generator.prompts(), ["waits: begun", "native"]);
-        assert_eq!(world.system.live_jobs(), 0);
+        assert_eq!(world.system.queue().live(), 0);
         assert_eq!(world.money(A), ["99.922", "0.00"]);
         world.check();
     });

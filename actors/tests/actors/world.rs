@@ -439,7 +439,7 @@ impl World {
     /// Waits until no job is queued or running.
     pub async fn idle(&self) {
         for _ in 0..MAX_POLLS {
-            let depths = self.system.waiting_jobs().depths();
+            let depths = self.system.queue().depths();
             if depths.queued == [0, 0, 0] && depths.running == 0 {
                 return;
             }

@@ -260,7 +260,7 @@ async fn run_until(process: Process, disk: &Disk, ending: Ending) {
                     }
                 }
             }
-            let running = process.system.waiting_jobs().depths().running;
+            let running = process.system.queue().depths().running;
             if running > 0 {
                 world.fault(format!("{running} runs are left after an orderly stop"));
             }
@@ -361,8 +361,8 @@ async fn calm(process: &Process, disk: &Disk) {
         }
     }
     let (depths, live) = (
-        process.system.waiting_jobs().depths(),
-        process.system.live_jobs(),
+        process.system.queue().depths(),
+        process.system.queue().live(),
     );
     let busy: usize = process.system.backends().iter().map(|it| it.running).sum();
     if depths.queued != [0; 3] || depths.running + live + busy > 0 {

@@ -41,7 +41,7 @@ pub fn list(core: &Core, process: &NodeProcess, window: &Window) -> NodeList {
 fn seen(core: &Core, process: &NodeProcess) -> Vec<([u8; 16], Node)> {
     let Some(context) = core.system.node() else {
         let node = node::Node {
-            running: core.system.waiting_jobs().depths().running as u64,
+            running: core.system.queue().depths().running as u64,
             is_leaving: *core.stopping.borrow(),
             ..node::Node::new(process.clone())
         };

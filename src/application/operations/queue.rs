@@ -21,7 +21,7 @@ const STEP: usize = 100;
 
 /// Has the queue of the service room for this many jobs?
 pub fn has_room(core: &Core, settings: &Settings, jobs: usize) -> bool {
-    (core.system.live_jobs() + jobs) as u64 <= settings.config.jobs.max_live
+    (core.system.queue().live() + jobs) as u64 <= settings.config.jobs.max_live
 }
 
 /// `None` matches every job.
@@ -40,7 +40,7 @@ impl QueueFilter {
     pub fn count(&self, core: &Core) -> usize {
         let count = |tier: Tier| match self.account {
             Some(_) => self.next(core, tier, usize::MAX).len(),
-            None => core.system.waiting_jobs().queued(tier),
+            None => core.system.queue().queued(tier),
         };
         self.tiers().map(count).sum()
     }
@@ -48,8 +48,8 @@ impl QueueFilter {
     /// The next jobs of a model, up to `limit`.
     pub fn next(&self, core: &Core, tier: Tier, limit: usize) -> Vec<NextJob> {
         core.system
-            .waiting_jobs()
-            .next(tier, self.account, limit, |_| true)
+            .queue()
+            .next(tier, self.account, limit, &|_| true)
     }
 }
 
@@ -59,7 +59,7 @@ impl QueueFilter {
 /// # Errors
 /// The engine fails, or the record is damaged.
 pub async fn oldest_created_at(core: &Core, tier: Tier) -> Result<Option<Timestamp>, StoreError> {
-    let Some((account, job)) = core.system.waiting_jobs().oldest(tier) else {
+    let Some((account, job)) = core.system.queue().oldest(tier) else {
         return Ok(None);
     };
     // The job may be deleted meanwhile.
@@ -86,16 +86,14 @@ pub async fn cancel(
     let core = &jobs.core;
     let before = JobId::first_of(before);
     // Without the refresh, jobs of other nodes could be missed and `more` could be wrong.
-    core.system.waiting_jobs().refresh(&core.store).await?;
+    core.system.queue().refresh(&core.store).await?;
     let mut selected: Vec<(AccountId, JobId)> = Vec::new();
     let mut more = false;
     for tier in filter.tiers() {
         let room = MAX_CANCELED - selected.len();
         let is_old = |job: JobId| job < before;
         let system = &core.system;
-        let found = system
-            .waiting_jobs()
-            .next(tier, filter.account, room + 1, is_old);
+        let found = system.queue().next(tier, filter.account, room + 1, &is_old);
         more |= found.len() > room;
         let found = found.iter().take(room);
         selected.extend(found.map(|it| (it.account, it.job)));

@@ -33,7 +33,7 @@ impl<'a> QueueEstimates<'a> {
 
     /// The position of a job in its queue; `None` if it is not queued.
     pub fn waiting(&self, job: &Job) -> Option<Waiting> {
-        let position = self.core.system.waiting_jobs().position(job)?;
+        let position = self.core.system.queue().position(job)?;
         Some(Waiting {
             position,
             starts_at: self.starts_at(job.tier, position),
@@ -50,7 +50,7 @@ impl<'a> QueueEstimates<'a> {
 
 /// How long a job submitted now would wait; `None` without data.
 pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
-    let queued = core.system.waiting_jobs().queued(tier);
+    let queued = core.system.queue().queued(tier);
     let is_idle = queued == 0 && core.system.has_idle_backend(tier);
     match is_idle && !core.pause.read().covers(tier) {
         true => Some(Duration::ZERO),
@@ -99,7 +99,7 @@ impl Pace {
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
-        let running = core.system.waiting_jobs().begun(tier) as u64;
+        let running = core.system.queue().begun(tier) as u64;
         let recent = Self {
             // If all of them may still run, they show only that the backends were idle before.
             jobs: if count * nodes(core) > running {
@@ -109,7 +109,7 @@ impl Pace {
             },
             span: between(begun.since, now),
         };
-        let own = match core.system.waiting_jobs().backlog(tier) {
+        let own = match core.system.queue().backlog(tier) {
             Some(backlog) => Self::of_backlog(&backlog, recent, now)?,
             None => recent,
         };

@@ -13,7 +13,7 @@ pub fn collect(out: &mut Exposition, sources: &Sources<'_>) {
 }
 
 fn queues(out: &mut Exposition, sources: &Sources<'_>) {
-    let jobs = sources.system.waiting_jobs();
+    let jobs = sources.system.queue();
     let mut family = out.gauge("tintype_jobs", "Jobs that have not ended.");
     for tier in Tier::ALL {
         let states = [
@@ -39,7 +39,7 @@ fn queues(out: &mut Exposition, sources: &Sources<'_>) {
         "tintype_jobs_live",
         "Jobs that have not ended and count towards the limit.",
     )
-    .value(&[], sources.system.live_jobs());
+    .value(&[], sources.system.queue().live());
     out.gauge(
         "tintype_jobs_live_limit",
         "The number of live jobs at which calls are answered 503.",

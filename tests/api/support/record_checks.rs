@@ -34,7 +34,7 @@ impl Server {
     /// Waits until the service counts no live job. A job's end is readable a moment earlier.
     pub fn wait_for_room(&self) {
         super::until("no job counts as live", || {
-            self.inside().system.live_jobs() == 0
+            self.inside().system.queue().live() == 0
         });
     }
 

@@ -92,7 +92,7 @@ async fn check_slot(world: &World, generator: &ScriptedGenerator) {
     }
     world.idle().await;
     assert_eq!(generator.peak(), 1, "the slot was released once");
-    assert_eq!(world.system.live_jobs(), 0);
+    assert_eq!(world.system.queue().live(), 0);
     settle().await;
     assert!(next.iter().all(|job| actor(*job).is_none()), "actors end");
     world.check();
@@ -280,7 +280,7 @@ fn an_actor_stopped_while_a_shutdown_interrupts_its_run_subtracts_at_most_one_ru
             };
             tokio::join!(drain, faults);
             assert_eq!(runs(&world, job), Some(0), "{fault:?}");
-            assert_eq!(world.system.waiting_jobs().depths().running, 0);
+            assert_eq!(world.system.queue().depths().running, 0);
         });
     }
 }
@@ -314,7 +314,7 @@ fn a_panic_beside_the_run_restarts_the_actor_until_the_runs_are_used_up() {
             assert_eq!(world.state(job).as_str(), ends);
             assert_eq!(generator.seen().len(), seen, "{panics} panics");
             assert_eq!(world.system.backends()[0].running, 0);
-            assert_eq!(world.system.live_jobs(), 0);
+            assert_eq!(world.system.queue().live(), 0);
             world.check();
         });
     }

@@ -1,6 +1,7 @@
 //! Turns, positions and backlogs of the queues, and accounts whose batches must wait.
 
 use super::*;
+use crate::queue::Lane;
 use futures_util::FutureExt as _;
 use tintype_storage::domain::pause::PauseReasons;
 use uuid::Uuid;
@@ -29,7 +30,7 @@ fn job(id: u128, tier: Tier) -> QueuedJob {
 
 #[test]
 fn a_push_reports_whether_a_queue_was_empty() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let job = |id| job(id, Tier::Pro);
     assert!(!queues.push_all([]));
     assert!(queues.push_all([job(1), job(2)]));
@@ -53,7 +54,7 @@ fn a_push_reports_whether_a_queue_was_empty() {
 
 #[test]
 fn a_batch_job_that_may_not_begin_is_no_other_job() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let own = job(1, Tier::Pro);
     let batch = QueuedJob {
         account: AccountId(Uuid::from_u128(2)),
@@ -69,7 +70,7 @@ fn a_batch_job_that_may_not_begin_is_no_other_job() {
 
 #[test]
 fn a_backlog_begins_with_the_job_that_enters_the_empty_queue() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let job = |id| job(id, Tier::Pro);
     let backlog = || {
         queues
@@ -94,10 +95,10 @@ fn a_backlog_begins_with_the_job_that_enters_the_empty_queue() {
 
 #[test]
 fn a_dequeued_job_has_position_1_until_its_turn_ends() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let jobs = [1, 2, 3].map(|id| job(id, Tier::Pro));
     let account = jobs[0].account;
-    let positions = || jobs.map(|job| queues.position(job));
+    let positions = || jobs.map(|job| queues.position_of(job));
     queues.push_begun(jobs[0]);
     assert!(
         queues.push_all([jobs[1]]),
@@ -109,7 +110,7 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
         "the third is not in the queue yet"
     );
     // The first one waits as well, but not for its first run.
-    assert_eq!((queues.len(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
+    assert_eq!((queues.queued(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
     assert_eq!(queues.oldest(Tier::Pro), Some((account, jobs[1].job)));
     let depths = queues.depths_of(account);
     assert_eq!((depths.queued, depths.running), ([0, 0, 1], 1));
@@ -122,7 +123,10 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
     assert_eq!(queues.depths(), depths);
     let other = AccountId(Uuid::from_u128(2));
     assert_eq!(queues.depths_of(other), Depths::default());
-    assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
+    assert_eq!(
+        (queues.queued(Tier::Pro), queues.queued(Tier::Fast)),
+        (1, 0)
+    );
     assert_eq!((queues.begun(Tier::Pro), queues.begun(Tier::Fast)), (1, 0));
     assert_eq!(queues.oldest(Tier::Pro), Some((account, jobs[1].job)));
     assert_eq!(queues.oldest(Tier::Fast), None);
@@ -137,7 +141,7 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
 
 #[test]
 fn a_turn_that_is_dropped_puts_its_job_in_front_and_wakes_the_dispatcher() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     queues.push_all([job(1, Tier::Fast), job(2, Tier::Fast)]);
     let waker = queues.waker();
     let turn = queues.pop(Tier::Fast, &NONE).expect("a turn");
@@ -156,7 +160,7 @@ fn a_turn_that_is_dropped_puts_its_job_in_front_and_wakes_the_dispatcher() {
 
 #[test]
 fn an_account_at_its_fetch_limit_starts_only_single_jobs() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let batch = |id| QueuedJob {
         lane: Lane::Batch,
         ..job(id, Tier::Pro)
@@ -205,7 +209,7 @@ fn an_account_at_its_fetch_limit_starts_only_single_jobs() {
 
 #[test]
 fn a_job_that_is_queued_twice_has_one_turn_at_a_time() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     queues.push_all([job(1, Tier::Fast), job(1, Tier::Fast)]);
     let turn = queues.pop(Tier::Fast, &NONE).expect("a turn");
     assert!(queues.pop(Tier::Fast, &NONE).is_none());
@@ -214,7 +218,7 @@ fn a_job_that_is_queued_twice_has_one_turn_at_a_time() {
 
 #[test]
 fn during_a_pause_only_begun_jobs_start() {
-    let queues = Arc::new(JobQueues::default());
+    let queues = Arc::new(LocalQueue::default());
     let [begun, waiting] = [1, 2].map(|id| job(id, Tier::Pro));
     let other = AccountId(Uuid::from_u128(2));
     let pause = paused(true);
@@ -230,7 +234,7 @@ fn during_a_pause_only_begun_jobs_start() {
     assert_eq!((turn.job(), turn.is_resumed()), (begun, true));
     assert!(queues.pop(Tier::Pro, &pause).is_none());
     turn.end();
-    assert_eq!(queues.position(waiting), 1);
+    assert_eq!(queues.position_of(waiting), 1);
     let turn = queues.pop(Tier::Pro, &NONE).expect("a turn");
     assert_eq!((turn.job(), turn.is_resumed()), (waiting, false));
     turn.end();

@@ -1,52 +1,27 @@
-//! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read positions from them
-//! without a message, so that a busy dispatcher delays no lookup.
+//! The jobs that wait in this process, in one queue for each tier. Commits that accept jobs fill the queues of a single process, takes
+//! those of one of several nodes. The dispatcher empties them. Lookups of a single process read positions from them without a message,
+//! so that a busy dispatcher delays no lookup.
 
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
-use super::fair_queue::{FairQueue, Lane};
+use super::fair_queue::FairQueue;
+use super::job_queue::{Depths, JobQueue, NextJob, QueuedJob};
 use parking_lot::Mutex;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::Notify;
 
-/// A job that waits for its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueuedJob {
-    pub job: JobId,
-    pub account: AccountId,
-    pub tier: Tier,
-    pub lane: Lane,
-}
-
-impl From<&Job> for QueuedJob {
-    fn from(job: &Job) -> Self {
-        Self {
-            job: job.id,
-            account: job.account,
-            tier: job.tier,
-            lane: Lane::of(job),
-        }
-    }
-}
-
-/// The numbers of jobs that are not terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depths {
-    /// Jobs that wait for their first run, by tier.
-    pub queued: [usize; 3],
-    /// Jobs of all tiers that lookups call `processing`; see [`JobQueues::begun`].
-    pub running: usize,
-}
-
-/// One queue for each tier.
+/// The jobs of this process, in one queue for each tier.
 #[derive(Default)]
-pub struct JobQueues {
+pub struct LocalQueue {
     tiers: [Mutex<TierQueue>; 3],
+    /// The live jobs of a single process, as its accounts count them.
+    pub live: AtomicUsize,
     /// Wakes the dispatcher. It stores one wake-up, so a wake-up while the dispatcher works is not lost.
     wake: Arc<Notify>,
 }
@@ -121,15 +96,7 @@ impl TierQueue {
     }
 }
 
-/// A waiting job, with its position in the order in which jobs begin if none is added or removed: 1 is the next job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NextJob {
-    pub account: AccountId,
-    pub job: JobId,
-    pub position: usize,
-}
-
-impl JobQueues {
+impl LocalQueue {
     fn of(&self, tier: Tier) -> &Mutex<TierQueue> {
         &self.tiers[tier.index()]
     }
@@ -207,20 +174,9 @@ impl JobQueues {
         Tier::ALL.map(|tier| self.of(tier).lock().waiting(pause.covers(tier), None))
     }
 
-    /// The number of jobs that wait for their first run.
-    pub fn len(&self, tier: Tier) -> usize {
-        self.of(tier).lock().queue.len()
-    }
-
     /// May a job begin as soon as it gets a slot?
     pub fn has_next(&self, tier: Tier, pause: &Pause) -> bool {
         self.of(tier).lock().has_next(pause.covers(tier))
-    }
-
-    /// Does a job of an account other than this one wait for a slot?
-    pub fn has_other(&self, tier: Tier, account: AccountId, pause: &Pause) -> bool {
-        let queues = self.of(tier).lock();
-        queues.waiting(pause.covers(tier), Some(account)) > 0
     }
 
     /// The accounts that fetch as many input images as they may: none of their batch jobs begins.
@@ -244,26 +200,48 @@ impl JobQueues {
         }
     }
 
-    pub fn depths(&self) -> Depths {
-        Depths {
-            queued: Tier::ALL.map(|tier| self.len(tier)),
-            running: Tier::ALL.into_iter().map(|tier| self.begun(tier)).sum(),
-        }
-    }
-
     /// The number of jobs whose turn has begun and not ended.
     pub fn in_progress(&self) -> usize {
         let taken = |tier| self.of(tier).lock().taken.len();
         Tier::ALL.into_iter().map(taken).sum()
     }
 
-    /// Up to `limit` next jobs that `matches` accepts, of all accounts or of one. Jobs that wait for a further run are left out.
-    pub fn next(
+    pub fn turns(&self) -> [TurnCounts; 3] {
+        Tier::ALL.map(|tier| self.of(tier).lock().turns)
+    }
+}
+
+impl JobQueue for LocalQueue {
+    fn add(&self, jobs: Vec<QueuedJob>) -> bool {
+        self.push_all(jobs)
+    }
+
+    fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    fn queued(&self, tier: Tier) -> usize {
+        self.of(tier).lock().queue.len()
+    }
+
+    fn has_other(&self, tier: Tier, account: AccountId, pause: &Pause) -> bool {
+        let queues = self.of(tier).lock();
+        queues.waiting(pause.covers(tier), Some(account)) > 0
+    }
+
+    fn depths(&self) -> Depths {
+        Depths {
+            queued: Tier::ALL.map(|tier| self.queued(tier)),
+            running: Tier::ALL.into_iter().map(|tier| self.begun(tier)).sum(),
+        }
+    }
+
+    fn next(
         &self,
         tier: Tier,
         account: Option<AccountId>,
         limit: usize,
-        matches: impl Fn(JobId) -> bool,
+        matches: &dyn Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let tier = self.of(tier).lock();
         if let Some(account) = account {
@@ -294,7 +272,7 @@ impl JobQueues {
         found
     }
 
-    pub fn depths_of(&self, account: AccountId) -> Depths {
+    fn depths_of(&self, account: AccountId) -> Depths {
         let mut depths = Depths::default();
         for tier in Tier::ALL {
             let queues = self.of(tier).lock();
@@ -305,33 +283,26 @@ impl JobQueues {
         depths
     }
 
-    /// The number of jobs that lookups call `processing`: jobs whose turn has not ended, and jobs that wait for a further run.
-    pub fn begun(&self, tier: Tier) -> usize {
+    fn begun(&self, tier: Tier) -> usize {
         let tier = self.of(tier).lock();
         tier.taken.len() + tier.begun.len()
     }
 
-    /// `None` for an empty queue.
-    pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
+    fn backlog(&self, tier: Tier) -> Option<Backlog> {
         let tier = self.of(tier).lock();
         tier.backlog
             .until(tier.turns)
             .filter(|_| !tier.queue.is_empty())
     }
 
-    pub fn turns(&self) -> [TurnCounts; 3] {
-        Tier::ALL.map(|tier| self.of(tier).lock().turns)
-    }
-
-    /// The job with the longest wait for its first run.
-    pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
+    fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let tier = self.of(tier).lock();
         tier.queue.oldest()
     }
 
     /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has begun. A
     /// job that is not in the queue yet is the last of its account; its final position is higher if other jobs enter before it.
-    pub fn position(&self, queued: QueuedJob) -> usize {
+    fn position_of(&self, queued: QueuedJob) -> usize {
         let QueuedJob {
             job,
             account,
@@ -352,7 +323,7 @@ impl JobQueues {
 pub struct Turn {
     job: QueuedJob,
     resumed: bool,
-    queues: Arc<JobQueues>,
+    queues: Arc<LocalQueue>,
     has_ended: bool,
 }
 
@@ -391,7 +362,7 @@ impl Drop for Turn {
 pub struct Fetch {
     tier: Tier,
     account: AccountId,
-    queues: Arc<JobQueues>,
+    queues: Arc<LocalQueue>,
 }
 
 impl Drop for Fetch {
