@@ -18,6 +18,7 @@ impl Config {
             .chain(self.unused_backend_warnings())
             .chain(self.concurrency_warnings())
             .chain(self.demo_fallback_warnings())
+            .chain(self.demo_model_warning())
             .chain(self.shared_server_warnings())
             .collect()
     }
@@ -78,6 +79,21 @@ impl Config {
             format!(
                 "when the other backends of the model `{name}` fail, the built-in generator, which is not an AI model, draws its images, \
                  and callers are charged for them: remove it from `backends` in [tiers.{name}]"
+            )
+        })
+    }
+
+    /// The models that the built-in generator still serves although another one has a backend.
+    fn demo_model_warning(&self) -> Option<String> {
+        let demo = self.demo_models();
+        let has_other = self.tiers.iter().len() > demo.len();
+        (has_other && !demo.is_empty()).then(|| {
+            let named: Vec<String> = demo.iter().map(|it| format!("`{it}`")).collect();
+            let (named, commands) = (named.join(" and "), demo.join(" "));
+            let (models, first) = (if demo.len() == 1 { "model" } else { "models" }, demo[0]);
+            format!(
+                "the built-in generator, which is not an AI model, draws the images of the {models} {named}, and callers are charged for \
+                 them: set `backends` in [tiers.{first}], or pause with `tintype pause set {commands}`"
             )
         })
     }

@@ -43,7 +43,7 @@ pub enum GenerateError {
     /// The backend took too long. The request may succeed later, or on another backend. The request itself may be the cause.
     #[error("{0}")]
     TimedOut(String),
-    /// The backend cannot serve this request. Another one may.
+    /// The backend returned nothing usable. Another one may serve the request, which may itself be the cause.
     #[error("{0}")]
     BackendFault(String),
     /// The backend lacks something that its configuration needs, such as a model, and fails most requests. Another one may serve the
@@ -100,7 +100,7 @@ impl GenerateError {
             Self::Overloaded { .. }    => (K::Unavailable, O::Transient, true,  true,     B::Failure),
             Self::Unreachable(_)       => (K::Unavailable, O::Transient, true,  true,     B::Failure),
             Self::TimedOut(_)          => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
-            Self::BackendFault(_)      => (K::Broken,      O::Broken,    false, true,     B::Success),
+            Self::BackendFault(_)      => (K::Broken,      O::Broken,    false, true,     B::DoubtfulFailure),
             Self::Misconfigured(_)     => (K::Broken,      O::Broken,    false, true,     B::DoubtfulFailure),
             Self::BackendRejectsAll(_) => (K::Broken,      O::Broken,    false, true,     B::Failure),
             Self::BackendLimit(_)      => (K::Refused,     O::Refused,   false, true,     B::Success),

@@ -16,7 +16,7 @@ const MIN_SIDE: u32 = 16;
 /// An image that is large enough stays byte for byte. Works on the blocking pool: a large image takes a second or two.
 ///
 /// # Errors
-/// `Broken` for an invalid image and for one of a single colour. These servers return a single colour when the model has failed
+/// `BackendFault` for an invalid image and for one of a single colour. These servers return a single colour when the model has failed
 /// (numbers out of range, a missing autoencoder or text encoder), and the caller must not pay for it.
 pub async fn finish(
     account: AccountId,

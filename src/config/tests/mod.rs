@@ -10,6 +10,7 @@ mod layers;
 mod local;
 mod secrets;
 mod tiers;
+mod warnings;
 
 use std::fs;
 use std::path::PathBuf;
