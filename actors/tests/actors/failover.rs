@@ -58,7 +58,7 @@ fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
 #[test]
 fn waiting_failovers_limit_the_jobs_that_start() {
     run(async {
-        let (plan, second) = broken_and_slow(Act::Broken);
+        let (plan, second) = broken_and_slow(Act::Declined);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
         until("one runs", || second.running() == 1).await;
@@ -83,7 +83,7 @@ fn waiting_failovers_limit_the_jobs_that_start() {
 #[test]
 fn failovers_do_not_block_other_tiers_or_accounts() {
     run(async {
-        let (mut plan, second) = broken_and_slow(Act::Broken);
+        let (mut plan, second) = broken_and_slow(Act::Declined);
         plan.pro = Some(vec![1]);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
@@ -102,7 +102,7 @@ fn failovers_do_not_block_other_tiers_or_accounts() {
 #[test]
 fn a_run_waiting_for_its_next_backend_completes_during_a_graceful_shutdown() {
     run(async {
-        let (plan, second) = broken_and_slow(Act::Broken);
+        let (plan, second) = broken_and_slow(Act::Declined);
         let world = plan.start();
         let jobs = accepted(&world, 2).await;
         until("one runs and one waits", || {

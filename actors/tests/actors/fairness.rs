@@ -83,7 +83,7 @@ fn a_backend_never_has_more_runs_than_slots() {
 #[test]
 fn failover_respects_the_slots_of_the_second_backend() {
     run(async {
-        let (first, second) = (ScriptedGenerator::always(Act::Broken), slow());
+        let (first, second) = (ScriptedGenerator::always(Act::Declined), slow());
         let mut plan = Plan::with(first.clone(), 8);
         plan.backends.push((second.clone(), 2));
         plan.route = vec![0, 1];
