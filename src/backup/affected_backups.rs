@@ -3,7 +3,6 @@
 use super::manifest::Manifest;
 use super::object_list::ObjectList;
 use super::repository::Repository;
-use crate::objects::ObjectDigest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -28,46 +27,6 @@ pub async fn affected_backups(
         }
     }
     Ok(affected)
-}
-
-/// The newest backup that needs the object with this content. `skips_damaged`: leave out backups whose list is damaged.
-///
-/// # Errors
-/// The repository does not answer, or a list is damaged.
-pub(super) async fn backup_with(
-    repository: &Repository,
-    key: &str,
-    content: &ObjectDigest,
-    skips_damaged: bool,
-) -> anyhow::Result<Option<String>> {
-    let temp_dir = repository.temp_dir();
-    for id in repository.ids().await?.into_iter().rev() {
-        match contains(repository, &id, key, content, &temp_dir).await {
-            Err(_) if skips_damaged => {}
-            Ok(false) => {}
-            Ok(true) => return Ok(Some(id)),
-            Err(error) => return Err(error.context(format!("the backup {id}"))),
-        }
-    }
-    Ok(None)
-}
-
-async fn contains(
-    repository: &Repository,
-    id: &str,
-    key: &str,
-    content: &ObjectDigest,
-    temp_dir: &Path,
-) -> anyhow::Result<bool> {
-    let Some(mut list) = object_list(repository, id, temp_dir).await? else {
-        return Ok(false);
-    };
-    while let Some(listed) = list.read()? {
-        if listed.key == key && listed.digest.as_ref() == Some(content) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The list of the objects of a backup. `None` if the backup omits them.

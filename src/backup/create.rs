@@ -1,15 +1,13 @@
 //! Creates a backup from a point-in-time export.
 
-use super::affected_backups::backup_with;
+use super::held_copies::HeldCopies;
 use super::keys;
 use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{Repository, digest, image_path, new_id, path, rewind};
-use crate::objects::{
-    ERASURE_DELAY, ObjectDigest, ObjectError, ObjectStorage, is_result, media_type,
-};
+use super::repository::{Repository, digest_chunks, new_id, path, rewind};
+use crate::objects::{ERASURE_DELAY, ObjectError, ObjectStorage, is_result};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -121,9 +119,11 @@ async fn copy_objects(
             "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
         )?,
     };
+    (contents.say)("listing the images in the backup location".into());
+    let copies = HeldCopies::list(repository).await?;
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
-        true => copy_live_objects(contents, objects, repository, earlier.as_ref()).await?,
+        true => copy_live_objects(contents, objects, &copies, earlier.as_ref()).await?,
         false => (HashMap::new(), ObjectTotals::default()),
     };
     let mut earlier = earlier.as_ref().map(ObjectList::new).transpose()?;
@@ -137,13 +137,13 @@ async fn copy_objects(
     });
     let list = tempfile::tempfile_in(repository.temp_dir())?;
     let mut lines = BufWriter::new(list.try_clone()?);
-    let mut copies = stream::iter(referenced)
+    let mut copied = stream::iter(referenced)
         .map(|object| async {
             let (object, known) = object?;
-            copy(contents, objects, repository, object, known).await
+            copy(contents, objects, &copies, object, known).await
         })
         .buffered(CONCURRENCY);
-    while let Some((listed, outcome)) = copies.try_next().await? {
+    while let Some((listed, outcome)) = copied.try_next().await? {
         totals.add(&listed, outcome);
         match outcome {
             Outcome::Copied | Outcome::Repaired => {
@@ -157,7 +157,7 @@ async fn copy_objects(
         serde_json::to_writer(&mut lines, &listed)?;
         lines.write_all(b"\n")?;
     }
-    drop(copies);
+    drop(copied);
     lines.flush()?;
     totals.list = repository.put_file(id, "pictures.jsonl", &list).await?;
     Ok((Some(totals), references.record_count()))
@@ -168,7 +168,7 @@ async fn copy_objects(
 async fn copy_live_objects(
     contents: &Contents<'_>,
     objects: &ObjectStorage,
-    repository: &Repository,
+    copies: &HeldCopies<'_>,
     earlier: Option<&File>,
 ) -> anyhow::Result<(HashMap<String, ListEntry>, ObjectTotals)> {
     let mut reader = Reader::new(rewind(contents.records)?)?;
@@ -180,7 +180,7 @@ async fn copy_live_objects(
         }
         for object in referenced_objects(&entry)? {
             let known = previous_entry(&mut earlier, &object)?;
-            let (listed, outcome) = copy(contents, objects, repository, object, known).await?;
+            let (listed, outcome) = copy(contents, objects, copies, object, known).await?;
             totals.add_copy(outcome);
             if listed.left_out.is_none() {
                 there.insert(listed.key.clone(), listed);
@@ -259,7 +259,7 @@ async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> 
 async fn copy(
     contents: &Contents<'_>,
     objects: &ObjectStorage,
-    repository: &Repository,
+    copies: &HeldCopies<'_>,
     object: ObjectRef,
     known: Option<ListEntry>,
 ) -> anyhow::Result<(ListEntry, Outcome)> {
@@ -291,20 +291,20 @@ async fn copy(
     // Under a retention that was shorter then.
     let was_expired = matches!(object.lifetime, Lifetime::Ended(_))
         && known.as_ref().and_then(|it| it.left_out) == Some(OmitReason::Expired);
-    let to = image_path(&listed.key);
     let mut outcome = Outcome::Copied;
     if let Some(known) = known
         && let Some(written) = &known.digest
         && object.bytes.is_none_or(|bytes| bytes == written.bytes)
-        && repository.objects.head(&to).await.is_ok()
     {
-        match is_intact(repository, &to, written, contents.repair).await {
-            true => return Ok((known, Outcome::There)),
-            false => outcome = Outcome::Repaired,
+        let is_intact = copies.is_intact(&listed.key, written, contents.repair);
+        match is_intact.await? {
+            Some(true) => return Ok((known, Outcome::There)),
+            Some(false) => outcome = Outcome::Repaired,
+            None => {}
         }
     }
-    let chunks = match objects.chunks(&listed.key).await {
-        Ok(chunks) => chunks.map_err(anyhow::Error::new),
+    let (bytes, mut chunks) = match objects.sized_chunks(&listed.key).await {
+        Ok(opened) => opened,
         Err(ObjectError::NotFound { .. }) => {
             let is_deleted =
                 was_expired || may_be_deleted() || was_deleted_since(contents, &listed).await;
@@ -317,51 +317,25 @@ async fn copy(
         Err(error) => return Err(error.into()),
     };
     // Otherwise a cut image would replace an intact copy, or seem to be complete.
-    if let (Some(recorded), Ok(found)) = (object.bytes, objects.head(&listed.key).await)
-        && found.size != recorded
-    {
+    if let Some(recorded) = object.bytes.filter(|it| *it != bytes) {
         listed.left_out = Some(OmitReason::Missing);
-        let bytes = found.size;
         return Ok((listed, Outcome::Damaged { bytes, recorded }));
     }
-    if outcome == Outcome::Copied {
-        listed.digest = unlisted_copy(contents, objects, repository, &listed.key).await?;
-        if listed.digest.is_some() {
+    // A copy that the previous backup does not list. An interrupted backup leaves such copies. After a restore of an older backup, a
+    // job may run again and store another image under the same key.
+    if outcome == Outcome::Copied
+        && let Some(held) = copies.digest(&listed.key).await?
+    {
+        if digest_chunks(chunks, |_| Ok(())).await? == held {
+            listed.digest = Some(held);
             return Ok((listed, Outcome::There));
         }
+        let replaceable = copies.check_replaceable(&listed.key, &held, contents.repair);
+        replaceable.await?;
+        chunks = objects.chunks(&listed.key).await?;
     }
-    let kind = media_type(&listed.key);
-    listed.digest = Some(repository.objects.put_stream(&to, kind, chunks).await?);
+    listed.digest = Some(copies.put(&listed.key, chunks).await?);
     Ok((listed, outcome))
-}
-
-/// The copy of an object that the repository holds, although the previous backup does not list it. An interrupted backup leaves such
-/// copies. `None` if there is none, or one that no backup needs.
-///
-/// # Errors
-/// The repository holds another object under this key, which a backup needs: after a restore of an older backup, a job may run again and
-/// store another image under the same key.
-async fn unlisted_copy(
-    contents: &Contents<'_>,
-    objects: &ObjectStorage,
-    repository: &Repository,
-    key: &str,
-) -> anyhow::Result<Option<ObjectDigest>> {
-    let Ok(held) = digest(&repository.objects, &image_path(key), |_| Ok(())).await else {
-        return Ok(None);
-    };
-    let own = digest(objects, key, |_| Ok(())).await;
-    if own.is_ok_and(|own| own == held) {
-        return Ok(Some(held));
-    }
-    if let Some(id) = backup_with(repository, key, &held, contents.repair).await? {
-        bail!(
-            "{key} in {} differs from the service's, and the backup {id} needs it, so it is not replaced: an older backup was restored, \
-             and a job ran again. Use a new backup location",
-            repository.name()
-        );
-    }
-    Ok(None)
 }
 
 /// Was the object an image that was deleted on demand after the export, or a text of a job that was erased?
@@ -385,20 +359,6 @@ async fn was_erased(contents: &Contents<'_>, account: AccountId, job: JobId) -> 
     (contents.is_erased)(account, job).await
 }
 
-/// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.
-async fn is_intact(
-    repository: &Repository,
-    key: &str,
-    written: &ObjectDigest,
-    reads_it: bool,
-) -> bool {
-    if reads_it {
-        return repository.read(key, written, |_| Ok(())).await.is_ok();
-    }
-    let found = repository.objects.head(key).await;
-    found.is_ok_and(|it| it.size == written.bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,6 +375,7 @@ mod tests {
         let objects = ObjectStorage::open_directory(&objects).unwrap();
         let place = directory.path().join("backups");
         let repository = Repository::open(place.to_str().unwrap()).unwrap();
+        let copies = HeldCopies::list(&repository).await.unwrap();
         let records = tempfile::tempfile().unwrap();
         let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
         let text = ObjectRef {
@@ -445,7 +406,7 @@ mod tests {
                 repair: false,
                 say: &|_| {},
             };
-            let copied = copy(&contents, &objects, &repository, text.clone(), None);
+            let copied = copy(&contents, &objects, &copies, text.clone(), None);
             let (listed, _) = copied.await.unwrap();
             assert_eq!(listed.left_out, Some(expected));
         }

@@ -16,6 +16,7 @@
 mod affected_backups;
 mod copy;
 mod create;
+mod held_copies;
 mod keys;
 mod manifest;
 mod object_list;

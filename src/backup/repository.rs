@@ -6,6 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -266,9 +267,19 @@ pub fn rewind(file: &File) -> io::Result<BufReader<File>> {
 pub async fn digest(
     objects: &ObjectStorage,
     key: &str,
+    each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<ObjectDigest> {
+    digest_chunks(objects.chunks(key).await?, each).await
+}
+
+/// Reads an opened object chunk by chunk.
+///
+/// # Errors
+/// The object cannot be read, or `each` fails.
+pub async fn digest_chunks(
+    mut chunks: BoxStream<'_, Result<Bytes, ObjectError>>,
     mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
 ) -> anyhow::Result<ObjectDigest> {
-    let mut chunks = objects.chunks(key).await?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     while let Some(chunk) = chunks.try_next().await? {
         digest.update(&chunk);

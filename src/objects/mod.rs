@@ -246,11 +246,24 @@ impl ObjectStorage {
         &self,
         key: &str,
     ) -> Result<BoxStream<'static, Result<Bytes, ObjectError>>, ObjectError> {
-        let chunks = self.reader(key).await?.into_stream();
+        Ok(self.sized_chunks(key).await?.1)
+    }
+
+    /// As [`ObjectStorage::chunks`]. Also returns the length of the object, which saves a call of [`ObjectStorage::head`].
+    ///
+    /// # Errors
+    /// As [`ObjectStorage::get`].
+    pub async fn sized_chunks(
+        &self,
+        key: &str,
+    ) -> Result<(u64, BoxStream<'static, Result<Bytes, ObjectError>>), ObjectError> {
+        let opened = self.reader(key).await?;
+        let bytes = opened.meta.size;
         let (objects, key) = (self.clone(), key.to_owned());
-        Ok(chunks
-            .map(move |chunk| chunk.map_err(|error| objects.read_fault("reading", &key, error)))
-            .boxed())
+        let chunks = opened
+            .into_stream()
+            .map(move |chunk| chunk.map_err(|error| objects.read_fault("reading", &key, error)));
+        Ok((bytes, chunks.boxed()))
     }
 
     /// Size and time of an object.

@@ -29,7 +29,7 @@ fn the_queued_jobs_of_a_deleted_key_are_canceled() {
     let again = service.run(&["job", "cancel", "--key", &key]);
     assert_eq!(
         again,
-        "canceled 0 queued jobs; nothing is charged for them\n"
+        format!("the key {key} has no queued jobs; nothing is canceled\n")
     );
     let none = service.json(&["job", "cancel", "--key", &key, "--account", "default"]);
     assert_eq!(none, json!({"canceled": 0, "started": 0}));
@@ -40,5 +40,38 @@ fn the_queued_jobs_of_a_deleted_key_are_canceled() {
         let refused = run(service.command(wrong), b"");
         assert_eq!(refused.code, Some(2), "{refused:?}");
     }
+    service.stop();
+}
+
+#[test]
+fn an_id_that_is_no_key_is_not_reported_as_a_key_without_queued_jobs() {
+    let service = Service::start();
+    let account = service.json(&["account", "list"])["data"][0]["account_id"].clone();
+    let account = account.as_str().unwrap();
+    let refused = |arguments: &[&str]| {
+        let command = [&["job", "cancel", "--key"], arguments].concat();
+        run(service.command(&command), b"").failure()
+    };
+    for wrong in [account, "0198c0de-0000-7000-8000-000000000001"] {
+        let message = refused(&[wrong]);
+        for words in [wrong, "no key", "tintype key list", "tintype audit list"] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+    }
+
+    service.run(&["account", "add", "other"]);
+    let key = service.json(&["key", "add", "ci", "--account", "default"]);
+    let key = key["key_id"].as_str().unwrap();
+    let message = refused(&[key, "--account", "other"]);
+    assert!(message.contains(account), "{message}");
+    let text = format!("the key {key} has no queued jobs; nothing is canceled\n");
+    assert_eq!(service.run(&["job", "cancel", "--key", key]), text);
+    let by_name = ["job", "cancel", "--key", "ci", "--account", "default"];
+    assert_eq!(service.run(&by_name), text);
+    service.run(&["key", "rm", key]);
+    assert_eq!(service.run(&["job", "cancel", "--key", key]), text);
+    assert!(refused(&[key, "--account", "other"]).contains("no key"));
+    let json = service.json(&["job", "cancel", "--key", key]);
+    assert_eq!(json, json!({"canceled": 0, "started": 0}));
     service.stop();
 }

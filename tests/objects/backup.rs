@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Runs the binary on a data directory; the S3 server runs on this thread's runtime meanwhile.
-async fn run(s3: &S3, dir: &Path, arguments: &[&str]) -> (bool, String) {
+pub async fn run(s3: &S3, dir: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 //! download route over HTTP. Also backups while objects are deleted.
 
 mod backup;
+mod backup_calls;
 mod deleted_objects;
 mod faults;
 mod files;

@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMultipartOptions, PutPayload};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
+use std::sync::{Arc, Mutex};
 use tintype::objects::{ObjectError, ObjectStorage, RESULTS};
 use tokio::net::TcpListener;
 
@@ -20,6 +22,24 @@ const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 pub struct S3 {
     pub endpoint: String,
     pub dir: tempfile::TempDir,
+    calls: Arc<Mutex<Calls>>,
+}
+
+#[derive(Default)]
+struct Calls {
+    made: Vec<String>,
+    /// A call and the number of its first calls that are answered. Later ones are denied.
+    limit: Option<(String, usize)>,
+}
+
+impl Calls {
+    /// Records a call. Is it answered?
+    fn admits(&mut self, call: String) -> bool {
+        self.made.push(call.clone());
+        let made = self.made.iter().filter(|it| **it == call).count();
+        let limit = self.limit.as_ref().filter(|(limited, _)| *limited == call);
+        limit.is_none_or(|(_, answered)| made <= *answered)
+    }
 }
 
 impl S3 {
@@ -32,16 +52,50 @@ impl S3 {
         let service = builder.build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let calls = Arc::new(Mutex::new(Calls::default()));
+        let recorded = Arc::clone(&calls);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let service = service.clone();
+                let (service, calls) = (service.clone(), Arc::clone(&recorded));
+                let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                    let call = format!("{} {}", request.method(), request.uri().path());
+                    let is_admitted = calls.lock().unwrap().admits(call);
+                    let answer = is_admitted.then(|| Service::call(&service, request));
+                    async {
+                        match answer {
+                            Some(answer) => answer.await,
+                            None => {
+                                let mut denied = hyper::Response::new(s3s::Body::empty());
+                                *denied.status_mut() = hyper::StatusCode::FORBIDDEN;
+                                Ok(denied)
+                            }
+                        }
+                    }
+                });
                 tokio::spawn(async move {
                     let http = Builder::new(TokioExecutor::new());
                     let _ = http.serve_connection(TokioIo::new(socket), service).await;
                 });
             }
         });
-        Self { endpoint, dir }
+        Self {
+            endpoint,
+            dir,
+            calls,
+        }
+    }
+
+    /// Denies a call, such as `GET /pictures/results/a.png`, after it was answered so often. Forgets the calls before.
+    pub fn deny_after(&self, answered: usize, call: String) {
+        *self.calls.lock().unwrap() = Calls {
+            made: Vec::new(),
+            limit: Some((call, answered)),
+        };
+    }
+
+    /// The calls since the last one of this method, in order. Admits all calls again.
+    pub fn take_calls(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.lock().unwrap()).made
     }
 
     fn open(&self, objects: &str) -> ObjectStorage {

@@ -3,12 +3,12 @@
 use super::{Target, all_matching, delete};
 use crate::cli::common::Common;
 use crate::cli::key_ref::KeyRef;
-use crate::cli::operator::{only_set, read_all};
+use crate::cli::operator::{Operator, PageOptions, only_set, read, read_all};
 use crate::cli::problem_text::ErrorResponse;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::json;
-use tintype_api::JobRecord;
+use tintype_api::{ApiKey, AuditEntry, JobRecord};
 use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::JobId;
 
@@ -53,12 +53,20 @@ pub async fn run(cancel: Cancel) -> anyhow::Result<()> {
 
 async fn cancel_of_key(key: &KeyRef, account: Option<&str>, common: &Common) -> anyhow::Result<()> {
     let operator = common.operator()?;
+    let key = key.resolve(&operator, account).await?;
+    let account = operator.account_id(account).await?;
     let filters = only_set([
-        ("key_id", Some(key.resolve(&operator, account).await?)),
-        ("account_id", operator.account_id(account).await?),
+        ("key_id", Some(key.clone())),
+        ("account_id", account.clone()),
         ("status", Some("queued".to_owned())),
     ]);
     let jobs: Vec<JobRecord> = read_all(all_matching(&operator, &filters).await?)?;
+    if jobs.is_empty() {
+        // Otherwise the operator would believe that the jobs of a stolen key are canceled, after a typing error in its id.
+        check_exists(&operator, &key, account).await?;
+        let text = format!("the key {key} has no queued jobs; nothing is canceled");
+        return common.confirm(&json!({"canceled": 0, "started": 0}), &text);
+    }
     let (mut canceled, mut started) = (0, 0);
     for job in &jobs {
         let path = format!("/jobs/{}?account_id={}", &*job.job.job_id, &*job.account_id);
@@ -83,6 +91,49 @@ async fn cancel_of_key(key: &KeyRef, account: Option<&str>, common: &Common) -> 
         );
     }
     common.confirm(&json!({"canceled": canceled, "started": started}), &text)
+}
+
+/// Checks that the service, or `account`, has the key or has deleted it.
+async fn check_exists(
+    operator: &Operator,
+    key: &str,
+    account: Option<String>,
+) -> anyhow::Result<()> {
+    let found = match operator.get(&format!("/keys/{key}")).await {
+        Ok(found) => Some(read::<ApiKey>(found)?),
+        Err(error) if is_not_found(&error) => None,
+        Err(error) => return Err(error),
+    };
+    match (found, &account) {
+        (Some(found), Some(account)) if *found.account_id != **account => bail!(
+            "the key {key} belongs to the account {}, not to {account}; correct --account, or omit it",
+            &*found.account_id
+        ),
+        (Some(_), _) => return Ok(()),
+        (None, _) => {}
+    }
+    let filters = only_set([
+        ("account_id", account),
+        ("action", Some("key.delete".to_owned())),
+    ]);
+    let deletions = operator.list("/audit", &filters, PageOptions::default());
+    let deletions: Vec<AuditEntry> = read_all(deletions.await?.data)?;
+    if deletions
+        .iter()
+        .any(|it| it.subject_id.as_deref() == Some(key))
+    {
+        return Ok(());
+    }
+    bail!(
+        "there is no key with the id {key}, and the audit log contains no deletion of it; nothing is canceled. Find the id with \
+         `tintype key list`, with `tintype audit list --action key` if the key was deleted, or in `tintype job list`"
+    )
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref()
+        .is_some_and(ErrorResponse::is_not_found)
 }
 
 fn is_no_longer_queued(error: &anyhow::Error) -> bool {
