@@ -165,7 +165,9 @@ impl Sweeps {
                 .delete_failed_file_batches(older_than, cursor, limit)
                 .await
         };
-        self.delete(core, "failed batches", None, find_batches)
+        // An erasure may change a batch meanwhile.
+        let lock = Some(&core.locks.favourites);
+        self.delete(core, "failed batches", lock, find_batches)
             .await;
     }
 

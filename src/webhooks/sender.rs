@@ -16,7 +16,7 @@ use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, MAX_EXCERPT_BYTES, SentRequest,
 };
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
-use tintype_storage::domain::job::{JobState, PromptRef};
+use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
@@ -31,6 +31,10 @@ use url::Url;
 
 /// The sender reads no more of a response. The status counts nevertheless: a receiver that answers 2xx has the delivery.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
+
+/// An erasure deletes a text before it changes the record, and may be interrupted in between and repeated. A delivery that is due waits so
+/// long for a change of a record whose text is gone. After that, the text is lost.
+const LONGEST_ERASURE: Duration = Duration::from_secs(60 * 60);
 
 /// Posts deliveries over HTTP.
 #[derive(Clone)]
@@ -215,13 +219,31 @@ fn headers(
     Ok(headers)
 }
 
-/// Builds the payload, for each attempt anew.
+/// Reads the payload, for each attempt anew.
 async fn payload(sender: &Sender, delivery: &Delivery) -> Result<Json, Fault> {
+    if let Some(payload) = build(sender, delivery).await? {
+        return Ok(payload);
+    }
+    // The record may have been erased since it was read. Then it names no text.
+    if let Some(payload) = build(sender, delivery).await? {
+        return Ok(payload);
+    }
+    let reason = "the metadata of this delivery is no longer stored".into();
+    let due = delivery.state.due();
+    let is_early = due.is_some_and(|due| (sender.clock)() < due.plus(LONGEST_ERASURE));
+    Err(match is_early {
+        true => Fault::Own(reason),
+        false => Fault::Delivery(reason),
+    })
+}
+
+/// `None` if the text that the record names is not in the object store.
+async fn build(sender: &Sender, delivery: &Delivery) -> Result<Option<Json>, Fault> {
     let job = JobId(delivery.subject);
     match delivery.kind {
         DeliveryKind::Event => job_ended(sender, delivery.account, job).await,
-        DeliveryKind::Test => Ok(payload::test(job)),
-        DeliveryKind::Operator => operator_event(sender, delivery.id).await,
+        DeliveryKind::Test => Ok(Some(payload::test(job))),
+        DeliveryKind::Operator => operator_event(sender, delivery.id).await.map(Some),
         DeliveryKind::Batch => {
             batch_ended(sender, delivery.account, BatchId(delivery.subject)).await
         }
@@ -235,22 +257,34 @@ async fn operator_event(sender: &Sender, id: DeliveryId) -> Result<Json, Fault> 
     Ok(payload::operator_event(&event))
 }
 
-async fn batch_ended(sender: &Sender, account: AccountId, id: BatchId) -> Result<Json, Fault> {
+/// As [`build`].
+async fn batch_ended(
+    sender: &Sender,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Option<Json>, Fault> {
     let read = sender.store.batch(account, id).await;
     let read = read.map_err(own)?;
     let gone = || Fault::Delivery("the batch of this delivery is no longer on record".into());
     let (batch, progress) = read.ok_or_else(gone)?;
-    let metadata = metadata(sender, &batch.text).await?;
-    Ok(payload::batch_ended(id, &progress, metadata.as_ref()))
+    let Some(text) = text(sender, &batch.text).await? else {
+        return Ok(None);
+    };
+    let metadata = metadata(text)?;
+    let payload = payload::batch_ended(id, &progress, metadata.as_ref());
+    Ok(Some(payload))
 }
 
-/// Builds the payload of an ended job, with a fresh download URL.
-async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, Fault> {
+/// The payload of an ended job, with a fresh download URL. As [`build`].
+async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Option<Json>, Fault> {
     let read = sender.store.job(account, id).await.map_err(own)?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
-    let metadata = metadata(sender, &job.prompt).await?;
-    let ending = |ending| Ok(payload::job_ended(job.id, ending, metadata.as_ref()));
+    let Some(text) = text(sender, &job.prompt).await? else {
+        return Ok(None);
+    };
+    let metadata = metadata(text)?;
+    let ending = |ending| Ok(Some(payload::job_ended(job.id, ending, metadata.as_ref())));
     match &job.state {
         JobState::Done { image, .. } => {
             let at = (sender.clock)().to_datetime();
@@ -267,18 +301,20 @@ async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Jso
     }
 }
 
-async fn metadata(sender: &Sender, text: &PromptRef) -> Result<Option<Json>, Fault> {
+/// `None` if the object store does not hold the text.
+async fn text(sender: &Sender, text: &PromptRef) -> Result<Option<PromptText>, Fault> {
     let read = request_text::of(&sender.objects, text).await;
-    let text = read.map_err(|error| {
+    read.map_err(|error| {
         let reason = format!("the metadata could not be read: {error}");
         match error {
             RequestTextError::Objects(_) => Fault::Own(reason),
             // No later attempt can read it.
             RequestTextError::Damaged(_) => Fault::Delivery(reason),
         }
-    })?;
-    let gone = || Fault::Delivery("the metadata of this delivery is no longer stored".into());
-    let text = text.ok_or_else(gone)?;
+    })
+}
+
+fn metadata(text: PromptText) -> Result<Option<Json>, Fault> {
     text.metadata
         .map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
         .transpose()

@@ -242,7 +242,7 @@ fn studio(server: &Server) -> (Customer, Vec<String>) {
 }
 
 /// The traces but the audit log, whose entries are never changed.
-fn traces_outside_of_the_log(server: &Server) -> Vec<String> {
+pub fn traces_outside_of_the_log(server: &Server) -> Vec<String> {
     let mut found = traces(server);
     found.retain(|it| it != "audit_entry");
     found

@@ -7,6 +7,7 @@ use crate::support::poll::until_some;
 use crate::support::{Server, until};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::fs;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -55,6 +56,46 @@ fn a_pending_delivery_of_an_erased_job_is_sent_without_its_metadata() {
         (&json!(job), &Value::Null)
     );
     assert_eq!(sent["status"], "done");
+    server.assert_settled();
+}
+
+/// An erasure deletes the text before it changes the record, and a process may die in between.
+#[test]
+fn a_delivery_whose_text_an_erasure_has_deleted_waits_for_the_end_of_the_erasure() {
+    let receiver = Receiver::deciding(|number, _| match number {
+        0 => Reply::Status(500),
+        _ => Reply::Status(200),
+    });
+    let options = options().set("webhooks.retry_delays_seconds", vec![60]);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let metadata = json!({"user": "lovelace".repeat(900)});
+    let job = server.create_with(&customer, json!({"metadata": metadata}));
+    server.delivery_after(&job, 1);
+    let words = fs::read_dir(server.objects().join("words")).unwrap();
+    let [text] = &words.map(|it| it.unwrap().path()).collect::<Vec<_>>()[..] else {
+        panic!("one text");
+    };
+    fs::remove_file(text).unwrap();
+    server.pass(Duration::from_secs(61));
+    until("the delivery is due", || {
+        server.unsent_attempts() > 0 || server.delivery_of(&job).unwrap()["status"] != "pending"
+    });
+    let pending = server.delivery_of(&job).unwrap();
+    assert_eq!(pending["status"], "pending", "{pending}");
+    assert_eq!(pending["attempts"].as_array().unwrap().len(), 1);
+
+    server
+        .admin("DELETE", &format!("/jobs/{job}/content"))
+        .expect(204);
+    let delivered = until_some("it is delivered", || {
+        server.pass(Duration::from_secs(30));
+        let delivery = server.delivery_of(&job)?;
+        (delivery["status"] == "delivered").then_some(delivery)
+    });
+    assert_eq!(delivered["attempts"].as_array().unwrap().len(), 2);
+    assert_eq!(receiver.once(2)[1].json()["metadata"], Value::Null);
     server.assert_settled();
 }
 

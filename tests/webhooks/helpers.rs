@@ -3,6 +3,7 @@
 use crate::support::poll::until_some;
 use crate::support::{Customer, Options, Server, fox_with};
 use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_actors::delivery::DeliveryCommand;
 
@@ -96,6 +97,13 @@ impl Server {
         self.admin("POST", &format!("/deliveries/{id}/redeliver"))
             .expect(202)
             .json()
+    }
+
+    /// The number of attempts that a fault of the service has prevented.
+    pub fn unsent_attempts(&self) -> u64 {
+        let accounts = self.inside().system.accounts();
+        let stats = &accounts.context().process.stats;
+        stats.deliveries.not_sent.load(Ordering::Relaxed)
     }
 
     /// Advances the clock and wakes the delivery actor.

@@ -1,11 +1,11 @@
 //! Faults of the service itself: they delay a delivery and do not count as attempts.
 
-use crate::helpers::{options, server};
+use crate::helpers::{millis, options, server};
 use crate::receiver::Receiver;
 use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, webhook};
 use crate::support::Server;
 use crate::support::poll::until_some;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn sending_a_blocked_delivery_again_sends_it_once() {
 }
 
 #[test]
-fn metadata_that_is_gone_or_damaged_ends_the_delivery() {
+fn metadata_that_is_damaged_or_gone_for_an_hour_ends_the_delivery() {
     let options = options().set("webhooks.retry_delays_seconds", Vec::<i64>::new());
     let (server, receiver) = (Server::with(options), Receiver::content());
     let customer = server.customer("1.00");
@@ -77,12 +77,29 @@ fn metadata_that_is_gone_or_damaged_ends_the_delivery() {
     fs::remove_file(&texts[0]).unwrap();
     fs::write(&texts[1], "{").unwrap();
     server.generator.release_all();
-    let errors = jobs.map(|job| {
-        let failed = server.delivery_in(&job, "failed");
+    let failed = until_some("both have failed", || {
+        server.pass(Duration::from_secs(300));
+        let found = jobs.each_ref().map(|job| server.delivery_of(job));
+        let failed = found.into_iter().flatten();
+        let failed: Vec<_> = failed.filter(|it| it["status"] == "failed").collect();
+        (failed.len() == 2).then_some(failed)
+    });
+    let of_gone = |it: &&Value| {
+        let error = it["attempts"][0]["error"].as_str();
+        error.is_some_and(|error| error.contains("is no longer stored"))
+    };
+    let gone = failed.iter().find(of_gone).expect("the one that is gone");
+    let failed_at = millis(&gone["attempts"][0]["at"]);
+    assert!(
+        failed_at - millis(&gone["created_at"]) >= 3_600_000,
+        "{gone}"
+    );
+    let errors = failed.iter().map(|failed| {
         assert_eq!(failed["reason"], "attempts exhausted");
         let error = failed["attempts"][0]["error"].as_str();
         error.expect("an error").to_owned()
     });
+    let errors: Vec<_> = errors.collect();
     for expected in ["is no longer stored", "is damaged"] {
         assert!(errors.iter().any(|it| it.contains(expected)), "{errors:?}");
     }

@@ -4,6 +4,7 @@
 //! the last change, shows that it is complete.
 
 use super::jobs::{delete_objects, erase_attempts, texts_of};
+use super::texts::{delete_texts, portions};
 use crate::application::accounts::{self, no_account};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
@@ -15,11 +16,9 @@ use crate::application::file_batches::uploaded_files;
 use crate::application::images::interrupted_deletions;
 use crate::application::services::{AccountService, JobService};
 use crate::objects::NamedObject;
-use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
-use std::hash::Hash;
 use std::sync::Arc;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::AccountChange;
@@ -38,8 +37,6 @@ use uuid::Uuid;
 
 /// Records read, and changed in one commit.
 const RECORDS_PER_COMMIT: usize = 50;
-/// Records whose texts are deleted concurrently.
-const CONCURRENCY: usize = 16;
 /// Digits of its id in the name of an erased account.
 const NAME_DIGITS: usize = 8;
 
@@ -224,26 +221,19 @@ async fn erase_jobs(
 ) -> Result<(usize, Option<[u8; 16]>), Error> {
     let core = &jobs.core;
     let below = below.map(|id| JobId(Uuid::from_bytes(id)));
-    let page = || core.store.jobs_of(account, Part::Ended, below, None, limit);
-    let texts = page().await?.into_iter();
-    let texts = texts.map(|job| (job.id, texts_of(&job).collect()));
-    let (without_texts, refused) = delete_texts(jobs, texts).await;
+    let page = core.store.jobs_of(account, Part::Ended, below, None, limit);
+    let page = page.await?;
+    let (count, last) = (page.len(), page.last().map(|job| job.id.0.into_bytes()));
     let complete_before = interrupted_deletions::complete_before(core).await?;
-    // Retention and the search index change the same records under this lock.
-    let guard = core.locks.favourites.lock().await?;
-    let mut found = page().await?;
-    let (count, last) = (found.len(), found.last().map(|job| job.id.0.into_bytes()));
-    found.retain(|job| without_texts.contains(&job.id));
-    found.reverse();
-    let writes = core.store.erase_jobs(account, &found, core.now()).await?;
-    commit(core, guard, writes).await?;
-    let new = found.iter().filter(|job| !job.is_erased());
-    let deliveries: Vec<_> = new.map(|job| DeliveryId(job.id.0)).collect();
-    for page in deliveries.chunks(RECORDS_PER_COMMIT) {
-        erase_attempts(core, account, page.to_vec()).await?;
+    let texts = page.iter().map(|job| (job.id, texts_of(job).collect()));
+    let (mut erased, mut refused) = (Vec::new(), Ok(()));
+    for portion in portions(texts) {
+        let (without_texts, outcome) = delete_texts(jobs, portion).await;
+        refused = refused.and(outcome);
+        erased.extend(erase_jobs_without_texts(core, account, &without_texts).await?);
     }
     refused?;
-    for job in &found {
+    for job in &erased {
         let at = DELETED_IMAGES.get(&core.store, &(account, job.id)).await?;
         if at.is_some_and(|at| at >= complete_before) {
             delete_objects(jobs, NamedObject::of_job(&job.erased())).await?;
@@ -252,24 +242,30 @@ async fn erase_jobs(
     Ok((count, last.filter(|_| count == limit)))
 }
 
-/// Deletes the texts of records that are to be erased, without a lock: the object store may take minutes. Returns the records whose texts
-/// are deleted, also if the object store refuses another deletion.
-async fn delete_texts<Id: Eq + Hash>(
-    jobs: &JobService,
-    texts: impl Iterator<Item = (Id, Vec<NamedObject>)>,
-) -> (HashSet<Id>, Result<(), Error>) {
-    let deletions = texts.map(async |(id, texts)| (id, delete_objects(jobs, texts).await));
-    let mut deletions = stream::iter(deletions).buffer_unordered(CONCURRENCY);
-    let (mut without_texts, mut outcome) = (HashSet::new(), Ok(()));
-    while let Some((id, deleted)) = deletions.next().await {
-        match deleted {
-            Ok(()) => {
-                without_texts.insert(id);
-            }
-            Err(error) => outcome = Err(error),
-        }
+/// Erases the records of jobs whose texts are deleted. Returns those that still exist, as they were.
+async fn erase_jobs_without_texts(
+    core: &Core,
+    account: AccountId,
+    ids: &HashSet<JobId>,
+) -> Result<Vec<Job>, Error> {
+    let (Some(&first), Some(&last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    // Retention and the search index change the same records under this lock.
+    let guard = core.locks.favourites.lock().await?;
+    let found = core
+        .store
+        .rising_jobs_of(account, Part::Ended, first, last, usize::MAX);
+    let mut found = found.await?;
+    found.retain(|job| ids.contains(&job.id));
+    let writes = core.store.erase_jobs(account, &found, core.now()).await?;
+    commit(core, guard, writes).await?;
+    let new = found.iter().filter(|job| !job.is_erased());
+    let deliveries: Vec<_> = new.map(|job| DeliveryId(job.id.0)).collect();
+    for page in deliveries.chunks(RECORDS_PER_COMMIT) {
+        erase_attempts(core, account, page.to_vec()).await?;
     }
-    (without_texts, outcome)
+    Ok(found)
 }
 
 /// Commits what was decided under a lock, unless a repeated erasure has nothing to change.
@@ -321,17 +317,23 @@ async fn erase_batches(
     limit: usize,
 ) -> Result<Option<[u8; 16]>, Error> {
     let core = &jobs.core;
-    let page = || BATCHES.page(&core.store, &account, limit, after);
-    let texts = page().await?.items.into_iter();
-    let texts = texts.map(|it| (it.id, NamedObject::of_batch(&it).into_iter().collect()));
-    let (without_texts, refused) = delete_texts(jobs, texts).await;
-    // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
-    let guard = core.locks.favourites.lock().await?;
-    let page = page().await?;
-    let found = page.items.iter();
-    let found = found.filter(|it| **it != it.erased() && without_texts.contains(&it.id));
-    let erased = found.map(|it| BATCHES.put(&(account, it.id), &it.erased()));
-    commit(core, guard, erased.collect()).await?;
+    let page = BATCHES.page(&core.store, &account, limit, after).await?;
+    let found = page.items.iter().filter(|it| **it != it.erased());
+    let texts = found.map(|it| (it.id, NamedObject::of_batch(it).into_iter().collect()));
+    let mut refused = Ok(());
+    for portion in portions(texts) {
+        let (without_texts, outcome) = delete_texts(jobs, portion).await;
+        refused = refused.and(outcome);
+        // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
+        let guard = core.locks.favourites.lock().await?;
+        let mut writes = Writes::new();
+        for id in without_texts {
+            let key = (account, id);
+            let found = BATCHES.get(&core.store, &key).await?;
+            writes.extend(found.map(|it| BATCHES.put(&key, &it.erased())));
+        }
+        commit(core, guard, writes).await?;
+    }
     refused.map(|()| page.next)
 }
 
