@@ -1,6 +1,5 @@
 //! Erasing ended jobs in place: the search index follows, and verification finds no fault.
 
-use crate::old_jobs::{commit, decide};
 use crate::support::*;
 use tintype_storage::domain::delivery::{
     self, Attempt, Delivery, DeliveryId, NoReceiver, SentRequest,

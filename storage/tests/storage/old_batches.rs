@@ -1,7 +1,7 @@
 //! Batches whose retention is over, while a read is in progress and after the clock was set back.
 
 use crate::batches::accepted;
-use crate::old_jobs::{accept_batch, all_ids, commit, complete, forget, on_day};
+use crate::old_jobs::{accept_batch, all_ids, complete, forget, on_day};
 use crate::support::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

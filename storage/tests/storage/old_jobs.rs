@@ -2,7 +2,6 @@
 
 use crate::support::*;
 use std::collections::BTreeSet;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 use tintype_storage::domain::batch::BatchStatus;
 use tintype_storage::domain::daily_usage::DailyUsage;
@@ -11,26 +10,12 @@ use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{
     BATCH_PROGRESS, BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX,
 };
-use tintype_storage::store::{Decision, NewJob, Part, Store, Writes};
+use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
-
-pub fn commit(store: &Store, writes: Writes) {
-    commit_and_wait(&**store.engine(), writes).expect("commit");
-}
-
-/// The outcome of a decision, once it is durable.
-pub fn decide<D: Decision>(store: &Store, decision: D) -> D::Outcome {
-    let (reply, outcome) = channel();
-    store.decide(decision, move |_, outcome| {
-        reply.send(outcome).expect("sent")
-    });
-    outcome.recv().expect("an outcome").expect("a decision")
-}
 
 /// Deletes everything that ended before a day. Returns the number of commits.
 pub fn forget(store: &Store, first_kept: i64) -> usize {

@@ -1,6 +1,6 @@
 //! Refunds of jobs: at most their charges, in the ledger and in verification.
 
-use crate::old_jobs::{commit, decide, forget, on_day};
+use crate::old_jobs::{forget, on_day};
 use crate::support::*;
 use tintype_storage::domain::amount::AmountError;
 use tintype_storage::domain::ids::{JobId, TransactionId};

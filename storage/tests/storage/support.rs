@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
@@ -18,8 +19,8 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decisions, Deposit, DepositError,
-    EventError, IdempotencyUse, Limits, NewBatch, NewJob, RoundReads, Store,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decision, Decisions, Deposit,
+    DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob, RoundReads, Store, Writes,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -29,6 +30,19 @@ use uuid::Uuid;
 /// For engines that must not fail.
 pub fn no_failure() -> OnFailure {
     Arc::new(|error| panic!("the engine failed: {error}"))
+}
+
+pub fn commit(store: &Store, writes: Writes) {
+    commit_and_wait(&**store.engine(), writes).expect("commit");
+}
+
+/// The outcome of a decision, once it is durable.
+pub fn decide<D: Decision>(store: &Store, decision: D) -> D::Outcome {
+    let (reply, outcome) = channel();
+    store.decide(decision, move |_, outcome| {
+        reply.send(outcome).expect("sent")
+    });
+    outcome.recv().expect("an outcome").expect("a decision")
 }
 
 pub fn amount(text: &str) -> Amount {
