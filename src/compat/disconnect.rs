@@ -63,8 +63,13 @@ pub async fn run(
             .map(|disconnected| (disconnected, receiver))
     });
     all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
-        if let CancelOutcome::Canceled = cancel(&jobs, disconnected).await {
-            recent_calls.remove_detached(disconnected.job, jobs.core.now());
+        let Disconnect { account, job } = disconnected;
+        match cancel(&jobs, disconnected).await {
+            CancelOutcome::Canceled => recent_calls.remove_detached(job, jobs.core.now()),
+            CancelOutcome::Continues => {
+                tracing::info!(%account, %job, "the caller has disconnected; the job continues");
+            }
+            CancelOutcome::AlreadyEnded(_) | CancelOutcome::Unknown => {}
         }
     })
     .await;

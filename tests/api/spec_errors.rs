@@ -18,9 +18,11 @@ fn status_402_available_does_not_cover_the_price() {
     server.generator.hold();
     let customer = server.customer("0.20");
     let job = server.create(&customer);
-    server
+    let refused = server
         .generation(&customer, "/text-generations", &fox())
         .refused(402, "insufficient_balance");
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("another 0.134 USD is reserved"), "{detail}");
     server.assert_money(&customer, "0.20", "0.134", "0.066");
     // The balance still covers a cheaper model.
     server

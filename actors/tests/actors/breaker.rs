@@ -208,39 +208,6 @@ fn the_health_of_a_backend_follows_its_answers() {
 }
 
 #[test]
-fn the_operator_finds_the_cause_of_a_failed_job() {
-    run(async {
-        let mut plan = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1);
-        plan.retries = 1;
-        let world = plan.start();
-        let id = world.accept(A, Tier::Fast, "a fox").await;
-        assert_eq!(world.failure(id).await, "it is busy");
-        let tries = world.system.failed_attempts(id);
-        assert_eq!(tries.len(), 1, "the last error of each backend");
-        assert_eq!(tries[0].error.cause, "its log says more");
-        assert_eq!(
-            Some(&tries[0].error),
-            world.system.backends()[0].last_error.as_ref()
-        );
-    });
-}
-
-#[test]
-fn the_cause_of_a_failed_job_does_not_repeat_its_prompt() {
-    run(async {
-        let world = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1).start();
-        let id = world.accept(A, Tier::Fast, "why its log says more").await;
-        assert_eq!(world.failure(id).await, "it is busy");
-        let tries = world.system.failed_attempts(id);
-        assert_eq!(tries[0].error.cause, "[removed]");
-        assert_eq!(
-            Some(&tries[0].error),
-            world.system.backends()[0].last_error.as_ref()
-        );
-    });
-}
-
-#[test]
 fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];

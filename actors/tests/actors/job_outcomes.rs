@@ -140,3 +140,36 @@ fn a_job_is_processing_while_it_runs() {
         assert!(kept == started_at && finished_at > started_at);
     });
 }
+
+#[test]
+fn the_operator_finds_the_cause_of_a_failed_job() {
+    run(async {
+        let mut plan = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1);
+        plan.retries = 1;
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "it is busy");
+        let attempts = world.system.failed_attempts(id);
+        assert_eq!(attempts.len(), 1, "the last error of each backend");
+        assert_eq!(attempts[0].error.cause, "its log says more");
+        assert_eq!(
+            Some(&attempts[0].error),
+            world.system.backends()[0].last_error.as_ref()
+        );
+    });
+}
+
+#[test]
+fn the_cause_of_a_failed_job_does_not_repeat_its_prompt() {
+    run(async {
+        let world = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1).start();
+        let id = world.accept(A, Tier::Fast, "why its log says more").await;
+        assert_eq!(world.failure(id).await, "it is busy");
+        let attempts = world.system.failed_attempts(id);
+        assert_eq!(attempts[0].error.cause, "[removed]");
+        assert_eq!(
+            Some(&attempts[0].error),
+            world.system.backends()[0].last_error.as_ref()
+        );
+    });
+}

@@ -4,6 +4,7 @@ use super::queue_estimate;
 use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind, key_reused};
 use std::time::Duration;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::{LimitReached, Period};
 use tintype_storage::store::AcceptError;
@@ -56,10 +57,20 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
         }
         AcceptError::Ledger(error) => {
             let reason = match error {
-                LedgerError::Insufficient { available, price } => {
+                LedgerError::Insufficient {
+                    available,
+                    reserved,
+                    price,
+                } => {
                     let currency = &core.currency;
+                    let reserved = match reserved == Amount::ZERO {
+                        true => String::new(),
+                        false => format!(
+                            "; another {reserved} {currency} is reserved for jobs that have not ended"
+                        ),
+                    };
                     format!(
-                        "the available balance of {available} {currency} does not cover the price of {price} {currency}"
+                        "the available balance of {available} {currency} does not cover the price of {price} {currency}{reserved}"
                     )
                 }
                 other => other.to_string(),

@@ -19,6 +19,8 @@ use tintype_storage::domain::time::Timestamp;
 
 /// Maximum characters of a prompt in the list.
 const MAX_PROMPT_CHARS: usize = 40;
+/// The usual origin of a job, which its description omits.
+const NATIVE: &str = "native";
 
 const COLUMNS: [Column<JobRecord<'static>>; 8] = [
     ("JOB", |it| it.job.job_id.to_string()),
@@ -222,6 +224,7 @@ fn describe(it: JobRecord<'_>) -> String {
     let custom_id = it.custom_id.as_deref().unwrap_or_default();
     let batch = it.batch_id.as_ref();
     let batch = batch.map(|id| format!("{}, custom_id {custom_id}", &**id));
+    let origin = (&*it.origin != NATIVE).then_some(&*it.origin);
     let image = it.job.result.as_ref().map(|it| &*it.image_url);
     let image = image.map(|url| if it.image_deleted { "deleted" } else { url });
     field_lines(&[
@@ -233,6 +236,7 @@ fn describe(it: JobRecord<'_>) -> String {
         ("refunded", it.refunded.as_deref()),
         ("prompt", it.prompt.as_deref()),
         ("metadata", it.metadata.as_ref().map(|it| it.get())),
+        ("origin", origin),
         ("batch", batch.as_deref()),
         ("callback", it.callback_url.as_deref()),
         ("account", Some(&it.account_id)),
@@ -282,5 +286,16 @@ mod tests {
             listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),
             "{listed}"
         );
+    }
+
+    #[test]
+    fn the_origin_of_a_job_is_described_unless_it_is_native() {
+        assert!(!describe(job()).contains("origin"));
+        for origin in ["synchronous", "background", "batch"] {
+            let mut job = job();
+            job.origin = origin.into();
+            let text = describe(job);
+            assert!(text.contains(&format!("\norigin    {origin}\n")), "{text}");
+        }
     }
 }

@@ -23,7 +23,12 @@ pub struct Balances {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     #[error("the available balance does not cover the price")]
-    Insufficient { available: Amount, price: Amount },
+    Insufficient {
+        available: Amount,
+        /// For jobs that have not ended.
+        reserved: Amount,
+        price: Amount,
+    },
     /// A correction would withdraw money that is held for jobs.
     #[error("the balance may not fall below the reserved amount of {reserved}")]
     BelowReserved { reserved: Amount },
@@ -47,6 +52,7 @@ impl Balances {
         if self.available() < price {
             return Err(LedgerError::Insufficient {
                 available: self.available(),
+                reserved: self.reserved,
                 price,
             });
         }
