@@ -77,7 +77,7 @@ fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
     }
 }
 
-/// A format that this backend does not decode is `NotAsked`: the tier's next backend may take it.
+/// A format that this backend does not decode is `Unsupported`: the tier's next backend may take it.
 fn to_generate_error(error: DrawError) -> GenerateError {
     let text = error.to_string();
     match error {

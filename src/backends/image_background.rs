@@ -6,7 +6,7 @@ use tintype_storage::domain::image_options::Background;
 /// Refuses a transparent background, for a backend that has none. The tier's next backend may have one.
 ///
 /// # Errors
-/// `NotAsked`
+/// `Unsupported`
 pub fn refuse_transparent(task: &GenerationTask) -> Result<(), GenerateError> {
     match task.background {
         Some(Background::Transparent) => Err(GenerateError::Unsupported(

@@ -30,7 +30,7 @@ pub fn file_name(input: &FittedImage, number: usize) -> String {
 /// Loads the input images of a task, in the task's order.
 ///
 /// # Errors
-/// `Storage`, which may recover; `NotAsked` for images that this backend does not accept; `Unsound` for a damaged one.
+/// `Storage`, which may recover; `Unsupported` for images that this backend does not accept; `InvalidRequest` for a damaged one.
 pub async fn load(
     objects: &ObjectStorage,
     task: &GenerationTask,
@@ -73,7 +73,7 @@ pub async fn load(
 /// Refuses a mask, for a backend that has no use for one. The tier's next backend may take it.
 ///
 /// # Errors
-/// `NotAsked`
+/// `Unsupported`
 pub fn refuse_mask(task: &GenerationTask) -> Result<(), GenerateError> {
     match task.has_mask {
         true => Err(GenerateError::Unsupported(
@@ -91,7 +91,7 @@ pub fn take_mask(task: &GenerationTask, inputs: &mut Vec<FittedImage>) -> Option
 /// Gives a mask the size of its image, which [`load`] may have shrunk.
 ///
 /// # Errors
-/// `Unsound` for a damaged image.
+/// `InvalidRequest` for a damaged image.
 pub async fn fit_mask(
     account: AccountId,
     mask: FittedImage,

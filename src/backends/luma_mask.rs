@@ -13,7 +13,7 @@ use tintype_storage::domain::ids::AccountId;
 /// Converts a mask of OpenAI's API.
 ///
 /// # Errors
-/// `Unsound` for a damaged mask; `Refused` for one without an alpha channel.
+/// `InvalidRequest` for a damaged mask; `Refused` for one without an alpha channel.
 pub async fn to_luma(account: AccountId, mask: FittedImage) -> Result<FittedImage, GenerateError> {
     let bytes = decoding(&INPUT_DECODING, account, move |permit| {
         convert(permit, &mask.bytes)

@@ -86,7 +86,7 @@ impl Templates {
     /// The workflow for a job with this number of input images.
     ///
     /// # Errors
-    /// `NotAsked` when it takes fewer: another backend may take more.
+    /// `Unsupported` when it takes fewer: another backend may take more.
     pub fn for_inputs(&self, inputs: usize) -> Result<Arc<Workflow>, GenerateError> {
         let (workflow, most) = match (&self.image, inputs.checked_sub(1)) {
             (_, None) => (Some(&self.text), 0),

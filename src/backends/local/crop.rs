@@ -18,7 +18,7 @@ const MIN_CROP: u32 = 50;
 /// nearly has the ratio stays byte for byte. Images of equal dimensions are cropped alike.
 ///
 /// # Errors
-/// `Unsound` for a damaged image.
+/// `InvalidRequest` for a damaged image.
 pub async fn crop(
     account: AccountId,
     image: FittedImage,

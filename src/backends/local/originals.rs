@@ -23,7 +23,7 @@ const ACCEPTS: Accepts = Accepts {
 /// Loads the input images of a task from the object store.
 ///
 /// # Errors
-/// As [`inputs::load`]; also `Unsound` for an image with an intact header and damaged data.
+/// As [`inputs::load`]; also `InvalidRequest` for an image with an intact header and damaged data.
 pub async fn load(
     objects: &ObjectStorage,
     task: &GenerationTask,
