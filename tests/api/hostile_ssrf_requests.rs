@@ -32,14 +32,15 @@ impl Resolve for Names {
     }
 }
 
-/// A listener that must not get a connection. It prints its address for the trace.
-fn trap_at(host: &str) -> Origin {
-    let trap = Origin::trap_at(host);
+/// A listener that must not get a connection. It prints its address for the trace. It lives as long as the process, so that no
+/// later listener of these tests gets its port: the trace cannot tell the two apart.
+fn trap_at(host: &str) -> &'static Origin {
+    let trap = Box::leak(Box::new(Origin::trap_at(host)));
     println!("never: {host}:{}", trap.port());
     trap
 }
 
-fn trap() -> Origin {
+fn trap() -> &'static Origin {
     trap_at("127.0.0.1")
 }
 
@@ -107,7 +108,7 @@ fn hostile_57_58_59_63_no_outgoing_request_reaches_a_denied_address() {
         assert_rejected_as_file_uris(&server, &customer, urls);
         assert_rejected_as_webhooks(&server, &customer, urls);
     }
-    assert_untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, trap);
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn hostile_62_no_redirect_leads_to_a_denied_address() {
     }
     assert_rejected_as_file_uris(&server, &customer, &urls[..50]);
     assert_eq!(origin.accepted(), urls.len() + 50);
-    assert_untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, trap);
 }
 
 /// A name for each forbidden address, with other addresses before and after it in the DNS answer.
@@ -174,7 +175,7 @@ fn hostile_64_no_outgoing_request_reaches_a_name_of_a_denied_address() {
     }
     assert_rejected_as_file_uris(&server, &customer, &urls);
     assert_rejected_as_webhooks(&server, &customer, &urls);
-    assert_untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, trap);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn hostile_66_neither_a_bridge_nor_the_service_itself_is_reachable() {
     assert_rejected_as_inputs(&server, &customer, &urls);
     assert_rejected_as_file_uris(&server, &customer, &urls);
     assert_rejected_as_webhooks(&server, &customer, &urls);
-    assert_untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, trap);
 }
 
 /// A host name that would add lines to the head of the request.
@@ -239,5 +240,5 @@ fn hostile_65_no_host_adds_a_line_to_the_request() {
     assert_rejected_as_inputs(&server, &customer, &urls);
     assert_rejected_as_file_uris(&server, &customer, &urls);
     assert_rejected_as_webhooks(&server, &customer, &urls);
-    assert_untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, trap);
 }
