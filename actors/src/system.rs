@@ -14,7 +14,7 @@ use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
-pub use crate::queue::{Backlog, Depths, JobQueue, NextJob};
+pub use crate::queue::{Backlog, Depths, JobQueue, NextJob, QueuedJob};
 use crate::queue::{LocalQueue, SharedQueue};
 use crate::recovery;
 use crate::shutdown::Drain;

@@ -23,7 +23,7 @@ impl<'a> JobViews<'a> {
     }
 
     /// The position of a queued job.
-    pub fn waiting(&self, job: &Job) -> Option<Waiting> {
+    pub fn waiting<S>(&self, job: &Job<S>) -> Option<Waiting> {
         self.estimates.waiting(job)
     }
 

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use std::time::Duration;
 use tintype_actors::job_changes::JobWatch;
+use tintype_actors::system::QueuedJob;
 use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
@@ -126,7 +127,8 @@ impl Listener {
             let number = state_number(&job);
             if number > self.last_sent {
                 // Read before the event reads it: sending a position twice is better than never.
-                self.position = self.jobs.core.system.queue().position(&job);
+                let queue = self.jobs.core.system.queue();
+                self.position = QueuedJob::if_queued(&job).map(|it| queue.position(it));
                 text.push_str(&event(&self.jobs, &job).await?);
                 self.last_sent = number;
                 return Some((text, (number < TERMINAL).then_some(self)));

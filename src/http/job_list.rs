@@ -21,9 +21,10 @@ pub async fn list(
     let found = list::page_of(&jobs, account, window, &filter).await?;
     let views = JobViews::of(&jobs);
     let mut page = JobPage::of(found.jobs.len());
-    for job in &found.jobs {
-        let image_url = image_url(&jobs, job).await?;
-        page.add(job, image_url.as_deref(), views.waiting(job));
+    for stored in &found.jobs {
+        let job = stored.read_in_place()?;
+        let image_url = image_url(&jobs, &job).await?;
+        page.add(&job, image_url.as_deref(), views.waiting(&job));
     }
     Ok(no_store::written_json(page.end(found.next.map(|id| id.0))))
 }

@@ -23,13 +23,16 @@ use tintype_api::JobRecord;
 use tintype_api::text::{Moment, Money};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::job::{Job, JobStatus};
+use tintype_storage::store::{StoreError, StoredJob};
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
     let found = list::page_of(&jobs, of.account.id, window, &filter).await?;
     let views = JobViews::of(&jobs);
-    let mut data = Vec::with_capacity(found.jobs.len());
-    for job in &found.jobs {
+    let read = found.jobs.iter().map(StoredJob::read);
+    let found_jobs = read.collect::<Result<Vec<Job>, StoreError>>()?;
+    let mut data = Vec::with_capacity(found_jobs.len());
+    for job in &found_jobs {
         data.push(JobListItem {
             record: views.listed(job).await?,
             favourite: jobs.core.store.is_favourite(job.account, job.id).await?,

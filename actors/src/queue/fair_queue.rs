@@ -14,7 +14,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    pub fn of(job: &Job) -> Self {
+    pub fn of<S>(job: &Job<S>) -> Self {
         match job.member() {
             Some(_) => Self::Batch,
             None => Self::Single,

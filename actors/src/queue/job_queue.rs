@@ -19,14 +19,21 @@ pub struct QueuedJob {
     pub lane: Lane,
 }
 
-impl From<&Job> for QueuedJob {
-    fn from(job: &Job) -> Self {
+impl<S> From<&Job<S>> for QueuedJob {
+    fn from(job: &Job<S>) -> Self {
         Self {
             job: job.id,
             account: job.account,
             tier: job.tier,
             lane: Lane::of(job),
         }
+    }
+}
+
+impl QueuedJob {
+    /// `None` for a job that is not queued.
+    pub fn if_queued<S>(job: &Job<S>) -> Option<Self> {
+        matches!(job.state, JobState::Queued).then(|| job.into())
     }
 }
 
@@ -85,13 +92,9 @@ pub trait JobQueue: Send + Sync {
     /// The number of live jobs.
     fn live(&self) -> usize;
 
-    /// The position of a job among the waiting jobs of its tier: 1 is the next job. `None` for a job that is not queued.
-    fn position(&self, job: &Job) -> Option<usize> {
-        (job.state == JobState::Queued).then(|| self.position_of(QueuedJob::from(job)))
-    }
-
-    /// The position of a job that is queued in the store. It is 1 for a job that a dispatcher or a node has taken.
-    fn position_of(&self, job: QueuedJob) -> usize;
+    /// The position, among the waiting jobs of its tier, of a job that is queued in the store: 1 is the next job. It is also 1 for a
+    /// job that a dispatcher or a node has taken.
+    fn position(&self, job: QueuedJob) -> usize;
 
     /// Up to `limit` next jobs of a tier that `matches` accepts, of all accounts or of one. Jobs that wait for a further run are left out.
     fn next(

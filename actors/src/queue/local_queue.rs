@@ -302,7 +302,7 @@ impl JobQueue for LocalQueue {
 
     /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has begun. A
     /// job that is not in the queue yet is the last of its account; its final position is higher if other jobs enter before it.
-    fn position_of(&self, queued: QueuedJob) -> usize {
+    fn position(&self, queued: QueuedJob) -> usize {
         let QueuedJob {
             job,
             account,

@@ -151,7 +151,7 @@ impl JobQueue for SharedQueue {
     }
 
     /// A job that is not listed is last.
-    fn position_of(&self, job: QueuedJob) -> usize {
+    fn position(&self, job: QueuedJob) -> usize {
         let state = self.state.lock();
         if state.taken.contains_key(&job.job) {
             return 1;

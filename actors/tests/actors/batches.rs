@@ -163,10 +163,10 @@ fn decisions_12_jobs_of_a_batch_wait_behind_the_single_ones_of_their_account() {
         let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
         submit(&world, B, &["b1"]).await;
         let single = world.accept(A, Tier::Fast, "single").await;
-        let position = world.system.queue().position(&world.job(single));
+        let position = world.position(single);
         assert_eq!(position, Some(1));
         let last = jobs(&world, batch)[2];
-        assert_eq!(world.system.queue().position(&world.job(last)), Some(5));
+        assert_eq!(world.position(last), Some(5));
         pause(&world, false);
         world.idle().await;
         assert_eq!(generator.prompts(), ["single", "b1", "a1", "a2", "a3"]);

@@ -28,7 +28,7 @@ fn decisions_14_a_job_that_does_not_start_before_its_expiry_fails_uncharged() {
         assert_eq!(world.failure(late).await, EXPIRED);
         settle().await;
         assert_eq!(world.shelf.forgotten(), [late]);
-        assert_eq!(world.system.queue().position(&world.job(patient)), Some(1));
+        assert_eq!(world.position(patient), Some(1));
         world.done(running).await;
         world.done(patient).await;
         assert_eq!(generator.prompts(), ["running", "patient"]);

@@ -143,8 +143,8 @@ fn a_job_that_a_power_cut_interrupted_runs_again_during_a_pause() {
             let depths = jobs.depths();
             assert_eq!((depths.queued, depths.running), ([1, 0, 0], 2));
             assert_eq!(jobs.depths_of(A), depths);
-            assert_eq!(jobs.position(&world.job(also)), None);
-            assert_eq!(jobs.position(&world.job(waiting)), Some(1));
+            assert_eq!(world.position(also), None);
+            assert_eq!(world.position(waiting), Some(1));
             world.done(begun).await;
             world.done(also).await;
             sleep(A_WHILE).await;

@@ -17,7 +17,7 @@ use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, PortFuture, Transport,
 };
 use tintype_actors::system::{
-    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+    DeliveryOptions, JobOptions, ProcessOptions, QueuedJob, System, SystemOptions, Threads,
 };
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -416,6 +416,12 @@ impl World {
     pub fn job(&self, id: JobId) -> Job {
         let of = |account| self.store.job(account, id).wait().expect("readable");
         of(A).or_else(|| of(B)).expect("the job")
+    }
+
+    /// `None` unless the job is queued.
+    pub fn position(&self, id: JobId) -> Option<usize> {
+        let queued = QueuedJob::if_queued(&self.job(id))?;
+        Some(self.system.queue().position(queued))
     }
 
     pub fn state(&self, id: JobId) -> JobState {

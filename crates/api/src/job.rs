@@ -104,8 +104,8 @@ impl<'a> Job<'a> {
 }
 
 /// When a job started and ended, and why it failed.
-pub(crate) fn times_and_error(
-    state: &JobState,
+pub(crate) fn times_and_error<S: AsRef<str>>(
+    state: &JobState<S>,
 ) -> (Option<Timestamp>, Option<Timestamp>, Option<&str>) {
     match state {
         JobState::Queued => (None, None, None),
@@ -120,7 +120,7 @@ pub(crate) fn times_and_error(
             finished_at,
             error,
             ..
-        } => (*started_at, Some(*finished_at), Some(error)),
+        } => (*started_at, Some(*finished_at), Some(error.as_ref())),
     }
 }
 

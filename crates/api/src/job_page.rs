@@ -45,7 +45,12 @@ impl JobPage {
     }
 
     /// `image_url` is a fresh download URL of a finished image, `waiting` the position of a queued job.
-    pub fn add(&mut self, job: &Job, image_url: Option<&str>, waiting: Option<Waiting>) {
+    pub fn add<S: AsRef<str>>(
+        &mut self,
+        job: &Job<S>,
+        image_url: Option<&str>,
+        waiting: Option<Waiting>,
+    ) {
         if !std::mem::take(&mut self.is_empty) {
             self.json.push(b',');
         }

@@ -20,7 +20,7 @@ use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobWindow, SearchStep, StoreError};
+use tintype_storage::store::{JobPage, JobWindow, SearchStep, StoreError, StoredJob};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use uuid::Uuid;
@@ -49,7 +49,7 @@ const MAX_METADATA_OF_ALL: usize = 500;
 /// A page of an account's jobs.
 #[derive(Default)]
 pub struct FoundJobs {
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StoredJob>,
     /// The last scanned id, if there may be more jobs.
     pub next: Option<JobId>,
     /// Set for a search by words while the index lacks many jobs.
@@ -121,7 +121,8 @@ impl PageReader<'_> {
     /// Scans the jobs between two ids, newest first. Returns false once the page is full or has reached a scan limit.
     async fn read(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<bool, Error> {
         let filter = self.filter;
-        let (step, max_read) = match (filter.matches_all(), filter.is_search()) {
+        let matches_all = filter.matches_all();
+        let (step, max_read) = match (matches_all, filter.is_search()) {
             (true, _) => (self.limit + 1, MAX_READ),
             (false, false) => (STEP, MAX_READ),
             (false, true) => (SEARCH_STEP, MAX_SEARCHED),
@@ -137,9 +138,7 @@ impl PageReader<'_> {
                 }
                 self.read += 1;
                 below = Some(job.id);
-                if filter.matches(&job)
-                    && has_metadata(self.jobs, filter, &job, &mut self.fetched).await?
-                {
+                if matches_all || self.matches(&job.read()?).await? {
                     self.found.jobs.push(job);
                 }
             }
@@ -148,6 +147,18 @@ impl PageReader<'_> {
             }
             yield_now().await;
         }
+    }
+
+    async fn matches(&mut self, job: &Job) -> Result<bool, Error> {
+        if !self.filter.matches(job) {
+            return Ok(false);
+        }
+        if self.filter.metadata.is_empty() {
+            return Ok(true);
+        }
+        self.fetched += usize::from(matches!(job.prompt, PromptRef::Stored(_)));
+        let metadata = metadata_of(self.jobs, job).await?;
+        Ok(metadata.is_some_and(|text| self.filter.metadata_matches(&text)))
     }
 
     /// Scans the jobs between two ids that may contain the words according to the search index.
@@ -196,15 +207,16 @@ async fn candidates(
     below: Option<JobId>,
     from: Option<JobId>,
     limit: usize,
-) -> Result<Vec<Job>, StoreError> {
+) -> Result<Vec<StoredJob>, StoreError> {
     let store = &core.store;
     if !filter.is_favourite {
         return store
-            .jobs_of(account, filter.part(), below, from, limit)
+            .stored_jobs_of(account, filter.part(), below, from, limit)
             .await;
     }
     let ids = store.favourites_of(account, below, from, limit).await?;
-    let jobs = try_join_all(ids.into_iter().map(|id| store.job(account, id))).await?;
+    let jobs = ids.into_iter().map(|id| store.stored_job(account, id));
+    let jobs = try_join_all(jobs).await?;
     Ok(jobs.into_iter().flatten().collect())
 }
 
@@ -212,20 +224,6 @@ async fn candidates(
 fn below(batch: &Batch, other: Option<JobId>) -> JobId {
     let end = batch.last.next();
     other.map_or(end, |it| it.min(end))
-}
-
-async fn has_metadata(
-    jobs: &JobService,
-    filter: &JobFilter,
-    job: &Job,
-    fetched: &mut usize,
-) -> Result<bool, Error> {
-    if filter.metadata.is_empty() {
-        return Ok(true);
-    }
-    *fetched += usize::from(matches!(job.prompt, PromptRef::Stored(_)));
-    let metadata = metadata_of(jobs, job).await?;
-    Ok(metadata.is_some_and(|text| filter.metadata_matches(&text)))
 }
 
 /// The metadata of a job. A lost object has none: it must not make every list fail.

@@ -130,9 +130,12 @@ fn to_entry(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) ->
 ///
 /// # Errors
 /// `StorageUnavailable`
-pub async fn image_url(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
+pub async fn image_url<S: AsRef<str>>(
+    jobs: &JobService,
+    job: &Job<S>,
+) -> Result<Option<String>, Error> {
     match job.result_image() {
-        Some(image) => Ok(Some(presign(jobs, &image.key).await?)),
+        Some(image) => Ok(Some(presign(jobs, image.key.as_ref()).await?)),
         None => Ok(None),
     }
 }

@@ -4,7 +4,7 @@ use crate::application::core::Core;
 use std::cell::OnceCell;
 use std::time::Duration;
 use tintype_actors::node::NodeContext;
-use tintype_actors::system::Backlog;
+use tintype_actors::system::{Backlog, QueuedJob};
 use tintype_api::Waiting;
 use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::job::Job;
@@ -32,8 +32,9 @@ impl<'a> QueueEstimates<'a> {
     }
 
     /// The position of a job in its queue; `None` if it is not queued.
-    pub fn waiting(&self, job: &Job) -> Option<Waiting> {
-        let position = self.core.system.queue().position(job)?;
+    pub fn waiting<S>(&self, job: &Job<S>) -> Option<Waiting> {
+        let queued = QueuedJob::if_queued(job)?;
+        let position = self.core.system.queue().position(queued);
         Some(Waiting {
             position,
             starts_at: self.starts_at(job.tier, position),

@@ -27,8 +27,10 @@ const FIXED_ERRORS: [&str; 4] = [CANCELED, ABANDONED, EXPIRED, INTERRUPTED];
 const MAX_ERROR_CHARS: usize = 500;
 
 /// One accepted generation request.
+///
+/// `S` is the type of its texts. A reader of many records uses `&str`, which copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
+pub struct Job<S = String> {
     /// Sorts by time of acceptance.
     pub id: JobId,
     pub account: AccountId,
@@ -40,25 +42,25 @@ pub struct Job {
     /// The ratio to generate.
     pub ratio: AspectRatio,
     pub resolution: Resolution,
-    pub prompt: PromptRef,
+    pub prompt: PromptRef<S>,
     /// The webhook that the caller named for the event.
-    pub callback: Option<Callback>,
-    pub origin: Origin,
+    pub callback: Option<Callback<S>>,
+    pub origin: Origin<S>,
     /// In the order given.
-    pub inputs: Vec<InputImage>,
+    pub inputs: Vec<InputImage<S>>,
     /// Fixed at acceptance; later configuration does not change it.
     pub price: Amount,
     pub created_at: Timestamp,
-    pub state: JobState,
+    pub state: JobState<S>,
     pub options: Option<ImageOptions>,
 }
 
-impl Job {
+impl<S> Job<S> {
     pub fn options(&self) -> ImageOptions {
         self.options.unwrap_or_default()
     }
 
-    pub fn member(&self) -> Option<&BatchMember> {
+    pub fn member(&self) -> Option<&BatchMember<S>> {
         match &self.origin {
             Origin::Batch(member) => Some(member),
             Origin::Native | Origin::Synchronous | Origin::Background => None,
@@ -66,18 +68,20 @@ impl Job {
     }
 
     /// The URLs of the input images, if they are not fetched yet.
-    pub fn input_urls(&self) -> Option<&InputUrls> {
+    pub fn input_urls(&self) -> Option<&InputUrls<S>> {
         let urls = &self.member()?.input_urls;
         (self.inputs.is_empty() && !urls.is_empty()).then_some(urls)
     }
 
-    pub fn result_image(&self) -> Option<&ResultImage> {
+    pub fn result_image(&self) -> Option<&ResultImage<S>> {
         match &self.state {
             JobState::Done { image, .. } => Some(image),
             JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
         }
     }
+}
 
+impl Job {
     /// The job without the texts of its caller, of backends and of hosts. What the ledger, the daily usage and verification need stays.
     pub fn erased(&self) -> Self {
         let mut job = self.clone();
@@ -119,26 +123,26 @@ impl Job {
 
 /// The text of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PromptRef {
-    Inline(PromptText),
+pub enum PromptRef<S = String> {
+    Inline(PromptText<S>),
     /// Too large for a record: the object store holds an encoded [`PromptText`] under this key.
-    Stored(String),
+    Stored(S),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptText {
-    pub prompt: String,
+pub struct PromptText<S = String> {
+    pub prompt: S,
     /// The caller's object as compact JSON, `_` keys included.
-    pub metadata: Option<String>,
+    pub metadata: Option<S>,
 }
 
 /// The webhook that a caller named by its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Callback {
+pub struct Callback<S = String> {
     /// The webhook's id when the job was accepted.
     pub webhook: WebhookId,
     /// Exactly as the caller wrote it. Empty after an erasure: then it differs from the URL of every webhook.
-    pub url: String,
+    pub url: S,
 }
 
 impl Callback {
@@ -158,21 +162,21 @@ impl Callback {
 
 /// The interface that accepted a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Origin {
+pub enum Origin<S = String> {
     /// Native: a webhook reports the end.
     Native,
     /// Synchronous: the caller waits, and no webhook is called.
     Synchronous,
     /// Batch: a webhook reports the end of the whole batch.
-    Batch(Box<BatchMember>),
+    Batch(Box<BatchMember<S>>),
     /// In the background of a synchronous interface: the caller looks the job up, and no webhook is called.
     Background,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputImage {
+pub struct InputImage<S = String> {
     /// The object store's key.
-    pub key: String,
+    pub key: S,
     pub bytes: u64,
     /// Pixels, after EXIF orientation.
     pub width: u32,
@@ -181,21 +185,21 @@ pub struct InputImage {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultImage {
+pub struct ResultImage<S = String> {
     /// The object store's key.
-    pub key: String,
+    pub key: S,
     pub bytes: u64,
     /// Pixels.
     pub width: u32,
     /// Pixels.
     pub height: u32,
     /// The configured name of the backend that generated the image.
-    pub backend: Option<String>,
+    pub backend: Option<S>,
 }
 
 /// Each state holds only its own data, so an impossible job cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JobState {
+pub enum JobState<S = String> {
     Queued,
     /// Running, or waiting to run again after a restart.
     Processing {
@@ -210,7 +214,7 @@ pub enum JobState {
         started_at: Timestamp,
         /// When the image was stored.
         finished_at: Timestamp,
-        image: ResultImage,
+        image: ResultImage<S>,
     },
     /// No image, and no charge.
     Failed {
@@ -218,7 +222,7 @@ pub enum JobState {
         started_at: Option<Timestamp>,
         finished_at: Timestamp,
         /// A sentence in plain ASCII that the caller can act on.
-        error: String,
+        error: S,
         kind: FailureKind,
     },
 }
@@ -233,7 +237,7 @@ named_enum!(
     }
 );
 
-impl JobState {
+impl<S> JobState<S> {
     pub fn status(&self) -> JobStatus {
         match self {
             Self::Queued => JobStatus::Queued,

@@ -2,8 +2,8 @@
 
 use super::StoreError;
 use crate::engine::Value;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 
 /// Reads one version of a record. Also returns the remaining bytes.
@@ -53,30 +53,68 @@ pub fn decode<R: DeserializeOwned + 'static>(
     earlier: Earlier<R>,
     bytes: &[u8],
 ) -> Result<R, StoreError> {
-    let damaged = |reason: String| StoreError::Damaged { kind, reason };
-    let (found, rest) = bytes
-        .split_first()
-        .ok_or_else(|| damaged("it is empty".into()))?;
     let newest = version(earlier);
-    if *found > newest {
-        let found = *found;
-        return Err(StoreError::NewerFormat {
+    let (found, rest) = split_version(kind, newest, bytes)?;
+    let read = if found == newest {
+        postcard::take_from_bytes(rest)
+    } else {
+        let reader = earlier.iter().find(|(version, _)| *version == found);
+        let (_, reader) = reader.ok_or_else(|| unknown_version(kind, found))?;
+        reader(rest)
+    };
+    whole(kind, read)
+}
+
+/// Decodes the current version only. Texts of type `&str` stay in `bytes`.
+///
+/// # Errors
+/// The bytes are corrupt, or have another version.
+pub fn decode_in_place<'a, V: Deserialize<'a>>(
+    kind: &'static str,
+    newest: u8,
+    bytes: &'a [u8],
+) -> Result<V, StoreError> {
+    let (found, rest) = split_version(kind, newest, bytes)?;
+    match found == newest {
+        true => whole(kind, postcard::take_from_bytes(rest)),
+        false => Err(unknown_version(kind, found)),
+    }
+}
+
+fn split_version<'a>(
+    kind: &'static str,
+    newest: u8,
+    bytes: &'a [u8],
+) -> Result<(u8, &'a [u8]), StoreError> {
+    let (&found, rest) = bytes
+        .split_first()
+        .ok_or_else(|| damaged(kind, "it is empty"))?;
+    match found > newest {
+        true => Err(StoreError::NewerFormat {
             kind,
             found,
             newest,
-        });
+        }),
+        false => Ok((found, rest)),
     }
-    let read = if *found == newest {
-        postcard::take_from_bytes(rest)
-    } else {
-        let reader = earlier.iter().find(|(version, _)| version == found);
-        let (_, reader) = reader.ok_or_else(|| damaged(format!("version {found} is unknown")))?;
-        reader(rest)
-    };
-    let (record, rest) = read.map_err(|error| damaged(error.to_string()))?;
-    // Another record may begin like this one; remaining bytes reveal it.
-    if !rest.is_empty() {
-        return Err(damaged(format!("{} bytes too many", rest.len())));
+}
+
+/// Another record may begin like this one; remaining bytes reveal it.
+fn whole<V>(kind: &'static str, read: postcard::Result<(V, &[u8])>) -> Result<V, StoreError> {
+    match read {
+        Ok((record, [])) => Ok(record),
+        Ok((_, rest)) => Err(damaged(kind, format!("{} bytes too many", rest.len()))),
+        Err(error) => Err(damaged(kind, error.to_string())),
     }
-    Ok(record)
+}
+
+fn unknown_version(kind: &'static str, found: u8) -> StoreError {
+    damaged(kind, format!("version {found} is unknown"))
+}
+
+fn damaged(kind: &'static str, reason: impl Into<String>) -> StoreError {
+    StoreError::Damaged {
+        kind,
+        reason: reason.into(),
+    }
 }

@@ -1,6 +1,5 @@
 //! Stored jobs: live and ended ones are separate, so that a restart does not read history.
 
-use super::table::Scan;
 use super::tables::{ENDED_JOBS, EXPIRIES, LIVE_JOBS};
 use super::{All, Record, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
@@ -16,14 +15,49 @@ pub enum Part {
     Ended,
 }
 
+/// A record of a job, not decoded yet.
+pub struct StoredJob {
+    pub id: JobId,
+    table: &'static JobTable,
+    value: Value,
+}
+
+impl StoredJob {
+    /// # Errors
+    /// The record is corrupt.
+    pub fn read(&self) -> Result<Job, StoreError> {
+        self.table.decode(&self.value)
+    }
+
+    /// The job, with texts that stay in the record. A page of jobs is read in half the time.
+    ///
+    /// # Errors
+    /// The record is corrupt.
+    pub fn read_in_place(&self) -> Result<Job<&str>, StoreError> {
+        self.table.decode_in_place(&self.value)
+    }
+}
+
 impl Store {
     /// A job of another account takes as long as a missing one.
     pub async fn job(&self, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
+        let stored = self.stored_job(account, id).await?;
+        stored.map(|it| it.read()).transpose()
+    }
+
+    /// As [`Self::job`], for a reader that decodes the job itself.
+    pub async fn stored_job(
+        &self,
+        account: AccountId,
+        id: JobId,
+    ) -> Result<Option<StoredJob>, StoreError> {
         // Jobs only move from live to ended, so this order misses no job that moves between the reads.
-        match LIVE_JOBS.get(self, &(account, id)).await? {
-            Some(job) => Ok(Some(job)),
-            None => ENDED_JOBS.get(self, &(account, id)).await,
+        for table in [&LIVE_JOBS, &ENDED_JOBS] {
+            if let Some(value) = self.engine().get(&table.key(&(account, id))).await? {
+                return Ok(Some(StoredJob { id, table, value }));
+            }
         }
+        Ok(None)
     }
 
     /// Ended jobs by their ids; `None` for a job that has not ended or was deleted.
@@ -51,6 +85,19 @@ impl Store {
         from: Option<JobId>,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
+        let stored = self.stored_jobs_of(account, part, below, from, limit);
+        stored.await?.iter().map(StoredJob::read).collect()
+    }
+
+    /// As [`Self::jobs_of`], for a reader that decodes the jobs itself.
+    pub async fn stored_jobs_of(
+        &self,
+        account: AccountId,
+        part: Part,
+        below: Option<JobId>,
+        from: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
         self.scan_jobs(account, part, from, below, Direction::Falling, limit)
             .await
     }
@@ -66,8 +113,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
         let below = Some(to.next());
-        self.scan_jobs(account, part, Some(from), below, Direction::Rising, limit)
-            .await
+        let stored = self.scan_jobs(account, part, Some(from), below, Direction::Rising, limit);
+        stored.await?.iter().map(StoredJob::read).collect()
     }
 
     async fn scan_jobs(
@@ -78,14 +125,19 @@ impl Store {
         below: Option<JobId>,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Job>, StoreError> {
-        let scan = async |other: Part, table: &JobTable| {
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        let scan = async |other: Part, table: &'static JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
             let key = |id| (account, id);
             let range = table.between(&account, from.map(key), below.map(key));
-            table.read(self, Scan(range, direction, limit)).await
+            let pairs = self.engine().scan(&range, direction, limit).await?;
+            let stored = pairs.into_iter().map(|(key, value)| {
+                let (_, id) = table.key_of(&key)?;
+                Ok(StoredJob { id, table, value })
+            });
+            stored.collect::<Result<Vec<_>, StoreError>>()
         };
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
@@ -132,14 +184,12 @@ impl<R: Record> Table<(AccountId, JobId), R> {
 }
 
 /// Merges two lists in the same order. If both contain a job, the ended record wins.
-fn merge(live: Vec<Job>, ended: Vec<Job>, direction: Direction, limit: usize) -> Vec<Job> {
-    // Skips the merge, which moves each job again.
-    if ended.is_empty() {
-        return live;
-    }
-    if live.is_empty() {
-        return ended;
-    }
+fn merge(
+    live: Vec<StoredJob>,
+    ended: Vec<StoredJob>,
+    direction: Direction,
+    limit: usize,
+) -> Vec<StoredJob> {
     let merged = live
         .into_iter()
         .merge_join_by(ended, |a, b| match direction {

@@ -4,8 +4,8 @@ use super::codec::{self, Earlier, exact_bytes};
 use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value, Wait as _};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// Records per read.
 const STEP: usize = 1_000;
@@ -96,6 +96,17 @@ impl<K: TableKey, R: Record> Table<K, R> {
     /// The bytes are corrupt.
     pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
         codec::decode(self.name, self.earlier, value)
+    }
+
+    /// The record with texts that stay in `value`. `V` has the fields of `R`. It reads no earlier format.
+    ///
+    /// # Errors
+    /// The bytes are corrupt, or have an earlier format.
+    pub fn decode_in_place<'a, V: Deserialize<'a>>(
+        &self,
+        value: &'a [u8],
+    ) -> Result<V, StoreError> {
+        codec::decode_in_place(self.name, codec::version(self.earlier), value)
     }
 
     pub fn key(&self, key: &K) -> Key {
@@ -230,7 +241,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok((self.key_of(key)?, self.decode(value)?))
     }
 
-    fn key_of(&self, key: &[u8]) -> Result<K, StoreError> {
+    pub(super) fn key_of(&self, key: &[u8]) -> Result<K, StoreError> {
         self.read_key(key).ok_or_else(|| StoreError::Damaged {
             kind: self.name,
             reason: format!("its key {} is malformed", hex::encode(key)),

@@ -76,6 +76,25 @@ proptest! {
     fn jobs_read_back(record in jobs()) { survives(&LIVE_JOBS, &record)?; }
 
     #[test]
+    fn jobs_read_in_place_as_they_are(record in jobs()) {
+        let bytes = LIVE_JOBS.encode(&record);
+        let read = |bytes: &[u8]| {
+            LIVE_JOBS.decode_in_place::<Job<&str>>(bytes).map(|it| serde_json::to_string(&it))
+        };
+        let json = read(&bytes).expect("readable").expect("JSON");
+        prop_assert_eq!(json, serde_json::to_string(&record).expect("JSON"));
+        let is_damaged = |bytes: &[u8]| matches!(read(bytes), Err(StoreError::Damaged { .. }));
+        for length in 0..bytes.len() {
+            prop_assert!(is_damaged(&bytes[..length]), "cut to {}", length);
+        }
+        prop_assert!(is_damaged(&[bytes.as_slice(), &[0]].concat()));
+        prop_assert!(is_damaged(&[&[bytes[0] - 1], &bytes[1..]].concat()));
+        let newer = read(&[&[bytes[0] + 1], &bytes[1..]].concat());
+        let is_newer = matches!(newer, Err(StoreError::NewerFormat { .. }));
+        prop_assert!(is_newer);
+    }
+
+    #[test]
     fn accounts_read_back(record in accounts()) { survives(&ACCOUNTS, &record)?; }
 
     #[test]

@@ -98,7 +98,7 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
     let queues = Arc::new(LocalQueue::default());
     let jobs = [1, 2, 3].map(|id| job(id, Tier::Pro));
     let account = jobs[0].account;
-    let positions = || jobs.map(|job| queues.position_of(job));
+    let positions = || jobs.map(|job| queues.position(job));
     queues.push_begun(jobs[0]);
     assert!(
         queues.push_all([jobs[1]]),
@@ -234,7 +234,7 @@ fn during_a_pause_only_begun_jobs_start() {
     assert_eq!((turn.job(), turn.is_resumed()), (begun, true));
     assert!(queues.pop(Tier::Pro, &pause).is_none());
     turn.end();
-    assert_eq!(queues.position_of(waiting), 1);
+    assert_eq!(queues.position(waiting), 1);
     let turn = queues.pop(Tier::Pro, &NONE).expect("a turn");
     assert_eq!((turn.job(), turn.is_resumed()), (waiting, false));
     turn.end();

@@ -35,7 +35,7 @@ fn shared_queue() -> SharedQueue {
 }
 
 fn position(queue: &SharedQueue, number: u128) -> usize {
-    queue.position_of(QueuedJob {
+    queue.position(QueuedJob {
         job: JobId(Uuid::from_u128(number)),
         account: account(1),
         tier: Tier::Pro,
