@@ -126,18 +126,19 @@ impl Store {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        let scan = async |other: Part, table: &'static JobTable| {
-            if part == other {
-                return Ok(Vec::new());
+        let scan = async |other: Part, table: &'static JobTable| -> Result<_, StoreError> {
+            let mut stored = Vec::new();
+            if part != other {
+                let key = |id| (account, id);
+                let range = table.between(&account, from.map(key), below.map(key));
+                let pairs = self.engine().scan(&range, direction, limit).await?;
+                stored.reserve_exact(pairs.len());
+                for (key, value) in pairs {
+                    let (_, id) = table.key_of(&key)?;
+                    stored.push(StoredJob { id, table, value });
+                }
             }
-            let key = |id| (account, id);
-            let range = table.between(&account, from.map(key), below.map(key));
-            let pairs = self.engine().scan(&range, direction, limit).await?;
-            let stored = pairs.into_iter().map(|(key, value)| {
-                let (_, id) = table.key_of(&key)?;
-                Ok(StoredJob { id, table, value })
-            });
-            stored.collect::<Result<Vec<_>, StoreError>>()
+            Ok(stored)
         };
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
@@ -190,6 +191,13 @@ fn merge(
     direction: Direction,
     limit: usize,
 ) -> Vec<StoredJob> {
+    // Skips the merge, which moves each record again.
+    if ended.is_empty() {
+        return live;
+    }
+    if live.is_empty() {
+        return ended;
+    }
     let merged = live
         .into_iter()
         .merge_join_by(ended, |a, b| match direction {
