@@ -183,6 +183,7 @@ impl ObjectStorage {
     /// `InvalidKey`; `MissingBucket`; `Store` when all retries have failed.
     pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ObjectError> {
         let location = key::location(key)?;
+        let length = bytes.len();
         let written = match &self.inner.backend.kind {
             StoreKind::Local { writer, .. } => writer.put(location, bytes).await,
             StoreKind::Cloud { .. } => {
@@ -198,7 +199,9 @@ impl ObjectStorage {
                 put.await.map(drop)
             }
         };
-        written.map_err(|error| self.write_fault("writing", key, error))
+        written.map_err(|error| self.write_fault("writing", key, error))?;
+        self.inner.probes.report_write(length);
+        Ok(())
     }
 
     /// Starts another writer thread if all others are stuck. Call it about every second.

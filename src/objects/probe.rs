@@ -2,7 +2,7 @@
 
 use super::backend::StoreKind;
 use super::error::StoreFault;
-use super::{FAULT_TARGET, ObjectError, ObjectStorage, temp_cleanup};
+use super::{FAULT_TARGET, ObjectError, ObjectStorage, key, temp_cleanup};
 use bytes::Bytes;
 use chrono::Utc;
 use futures_util::stream::StreamExt;
@@ -10,8 +10,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tintype_imaging::ImageKind;
+use tintype_storage::domain::ids::JobId;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
+use uuid::Uuid;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,8 +27,9 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// No other object has this prefix.
 const PROBE_PREFIX: &str = "tintype-probe";
 
-/// Bytes that a probe writes at most. More would cost time and space at each probe.
-const MAX_PROBE_BYTES: usize = 16 << 20;
+/// Bytes that a probe writes at most, so that a slow link writes them within [`PROBE_TIMEOUT`], and a store that refuses only large
+/// objects stays usable for others.
+const MAX_PROBE_BYTES: usize = 256 << 10;
 
 #[derive(Default)]
 pub(super) struct Probes {
@@ -33,8 +37,20 @@ pub(super) struct Probes {
     pub(super) last: Arc<Mutex<LastProbe>>,
     /// Did the last probe fail? Can be read while the next one runs.
     failed: AtomicBool,
-    /// Bytes of the last object that the store refused, until a probe can write as many; else 0.
+    /// Bytes of the last object that the store refused, at most [`MAX_PROBE_BYTES`], until it takes as many; else 0.
     refused_bytes: AtomicUsize,
+}
+
+impl Probes {
+    /// Records that the store has taken an object of this length.
+    pub(super) fn report_write(&self, bytes: usize) {
+        let refused = self.refused_bytes.load(Ordering::Relaxed);
+        if refused != 0 && bytes >= refused {
+            // Unless another write was refused meanwhile.
+            let to = &self.refused_bytes;
+            let _ = to.compare_exchange(refused, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -65,8 +81,8 @@ impl LastProbe {
 impl ObjectStorage {
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
     /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
-    /// credentials can sign. After a [refused write](Self::report_refused_write), also writes as many
-    /// bytes. Waits at most 5 s for each.
+    /// credentials can sign. After a [refused write](Self::report_refused_write), also writes an object.
+    /// Waits at most 5 s for each.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
@@ -114,27 +130,23 @@ impl ObjectStorage {
         refused.store(bytes.clamp(1, MAX_PROBE_BYTES), Ordering::Relaxed);
     }
 
-    /// Writes and deletes an object of the length of the one that was refused, if any.
+    /// After a refused write, writes and deletes an object among the results, because the permissions of a bucket may differ between
+    /// prefixes.
     async fn repeat_refused_write(&self) -> Result<(), ObjectError> {
-        let refused = &self.inner.probes.refused_bytes;
-        let bytes = refused.load(Ordering::Relaxed);
+        let bytes = self.inner.probes.refused_bytes.load(Ordering::Relaxed);
         if bytes == 0 {
             return Ok(());
         }
-        let key = format!("{PROBE_PREFIX}/write");
-        let content = Bytes::from(vec![0; bytes]);
-        let written = timeout(
-            PROBE_TIMEOUT,
-            self.put(&key, content, "application/octet-stream"),
-        );
-        written
-            .await
-            .unwrap_or_else(|_| Err(self.fault("writing", &key, "no answer within 5 seconds")))?;
-        // The next probe of this kind replaces an object that cannot be deleted.
-        drop(timeout(PROBE_TIMEOUT, self.delete(&key)).await);
-        // Unless another write was refused meanwhile.
-        let _ = refused.compare_exchange(bytes, 0, Ordering::Relaxed, Ordering::Relaxed);
-        Ok(())
+        // No job has this id. The next write replaces an object that cannot be deleted.
+        let key = key::result_key(JobId(Uuid::nil()), None, ImageKind::Png);
+        let write = async {
+            let content = Bytes::from(vec![0; bytes]);
+            self.put(&key, content, "application/octet-stream").await?;
+            let _ = self.delete(&key).await;
+            Ok(())
+        };
+        let written = timeout(PROBE_TIMEOUT, write).await;
+        written.unwrap_or_else(|_| Err(self.fault("writing", &key, "no answer within 5 seconds")))
     }
 
     /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes

@@ -214,7 +214,7 @@ async fn after_a_refused_write_the_store_is_usable_once_a_probe_writes_as_much()
     let (dir, objects) = local();
     objects.report_refused_write(5);
     assert!(!objects.is_usable());
-    let obstacle = dir.path().join("objects/tintype-probe");
+    let obstacle = dir.path().join("objects/results");
     std::fs::write(&obstacle, "").unwrap();
     objects.probe().await.unwrap_err();
     assert!(!objects.is_usable());
@@ -222,6 +222,18 @@ async fn after_a_refused_write_the_store_is_usable_once_a_probe_writes_as_much()
     objects.probe().await.unwrap();
     assert!(objects.is_usable());
     assert!(keys(&objects, "").await.is_empty());
+}
+
+/// A link that is too slow for the probe may still store the image itself.
+#[tokio::test]
+async fn after_a_refused_write_the_store_is_usable_once_it_takes_as_much() {
+    let (_dir, objects) = local();
+    objects.report_refused_write(16 << 20);
+    let put = |bytes| objects.put("results/a.png", Bytes::from(vec![0; bytes]), "image/png");
+    put(1_000).await.unwrap();
+    assert!(!objects.is_usable(), "a small object");
+    put(1 << 20).await.unwrap();
+    assert!(objects.is_usable());
 }
 
 #[tokio::test]

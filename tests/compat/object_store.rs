@@ -2,6 +2,7 @@
 
 use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::openai_edits::{call, form};
+use crate::openai_responses::{self, respond};
 use crate::support::clock::age;
 use crate::support::{Options, Origin, Server, origin, sample_images, until};
 use serde_json::{Value, json};
@@ -67,6 +68,9 @@ fn while_no_image_can_be_stored_a_call_is_503_at_once_and_a_repetition_gets_its_
     let customer = server.customer("1.00");
     let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
     call.clone().expect(200);
+    let [results, aside] = ["results", "aside"].map(|it| server.objects().join(it));
+    fs::rename(&results, &aside).unwrap();
+    block(&server, "results");
     for node in server.nodes() {
         node.instance().jobs.objects.report_refused_write(1);
     }
@@ -74,13 +78,19 @@ fn while_no_image_can_be_stored_a_call_is_503_at_once_and_a_repetition_gets_its_
     let said = answer.assert_google_error(503, "UNAVAILABLE");
     assert!(said.contains("no image can be stored"), "{said}");
     assert!(answer.header("retry-after").is_some());
+    let body = openai_responses::fox(json!({"background": true}));
+    let queued = respond(&server, &customer, &body).expect(200).json();
+    assert_eq!(queued["status"], "queued", "it waits for nothing");
+    fs::remove_file(&results).unwrap();
+    fs::rename(&aside, &results).unwrap();
     call.expect(200);
     assert_eq!(server.generator.runs(), 1);
-    server.assert_settled();
     until("a probe writes", || {
         server.get("/readyz").send().status == 200
     });
     server.gemini(&customer, "fast", &fox()).expect(200);
+    until("all have ended", || server.generator.runs() == 3);
+    server.assert_settled();
 }
 
 fn block_on<T, E: std::fmt::Debug>(sweep: impl Future<Output = Result<T, E>>) -> T {

@@ -238,7 +238,7 @@ async fn after_a_refused_write_the_probe_of_a_bucket_writes() {
     objects.report_refused_write(5);
     assert!(!objects.is_usable());
     let error = objects.probe().await.unwrap_err();
-    assert!(error.to_string().contains("tintype-probe/write"), "{error}");
+    assert!(error.to_string().contains("writing \"results/0"), "{error}");
     assert!(!objects.is_usable());
 }
 

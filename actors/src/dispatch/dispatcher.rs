@@ -84,8 +84,8 @@ impl Dispatcher {
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
-    /// jobs that begin, and go on during a pause and an orderly stop. Jobs that have begun a run before go on during a pause. No job begins
-    /// while the object store fails.
+    /// jobs that begin, and go on during a pause and an orderly stop. Jobs that have begun a run before go on during a pause. No run calls
+    /// its first backend while the object store fails.
     fn next(&mut self, now: Instant) -> Option<(usize, Grant)> {
         let Self {
             context,
@@ -96,17 +96,20 @@ impl Dispatcher {
         } = self;
         let pause = context.process.durable_pause.read();
         let (queues, pool) = (&context.local_queue, &context.pool);
+        let can_store = context.job_objects.is_usable();
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
             let mut failover = pool.failover_queue(*tier).lock();
-            let lease = |kind: &LeaseKind| selection.for_waiting(pool, kind, now);
+            let lease = |kind: &LeaseKind| match kind {
+                LeaseKind::Start(_) if !can_store => None,
+                kind => selection.for_waiting(pool, kind, now),
+            };
             if let Some((request, lease)) = failover.next(lease) {
                 return Some((at, Grant::Waiting(request, lease)));
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable =
-                !*is_stopping && queues.has_next(*tier, &pause) && context.job_objects.is_usable();
+            let is_startable = !*is_stopping && queues.has_next(*tier, &pause) && can_store;
             if !is_startable || !selection.accepts_more(waiting) {
                 return None;
             }

@@ -230,6 +230,24 @@ fn a_fetch_of_input_images_is_repeated_while_the_object_store_fails() {
 }
 
 #[test]
+fn a_job_that_has_fetched_its_input_images_calls_no_backend_while_the_object_store_fails() {
+    run(async {
+        let generator = quick();
+        let world = Plan::with(generator.clone(), 1).start();
+        let batch = submit(&world, A, &["image:slow:a"]).await;
+        until("it fetches", || counts(&world, batch) == [0, 1, 0, 0]).await;
+        world.shelf.set_lost(true);
+        sleep(2 * SLOW_FETCH).await;
+        assert_eq!(world.job(jobs(&world, batch)[0]).inputs.len(), 1);
+        assert_eq!(generator.prompts(), [""; 0]);
+        world.shelf.set_lost(false);
+        world.idle().await;
+        assert_eq!(counts(&world, batch), [0, 0, 1, 0]);
+        world.check();
+    });
+}
+
+#[test]
 fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
     run(async {
         let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));

@@ -6,8 +6,9 @@
 //! 3. an idempotency key that was used before (the first job, or 422);
 //! 4. pauses and the full queue (503), rate limits and live jobs of the key and the account (429), `callback_url` (422);
 //! 5. the rate of calls with input images (429), balance and spend limits (402), before the service fetches or stores anything;
-//! 6. the input images (422, 502, 503);
-//! 7. the account's decision, which checks key, account, pauses and money again and reserves the price.
+//! 6. for a caller who waits for the image, the object store (503);
+//! 7. the input images (422, 502, 503);
+//! 8. the account's decision, which checks key, account, pauses and money again and reserves the price.
 //!
 //! [`Admission`] has steps 3 to 5. A call that neither fetches nor stores anything leaves steps 3 and 5 to the decision.
 
@@ -31,7 +32,7 @@ use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::PromptText;
+use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::mpsc;
@@ -91,11 +92,11 @@ async fn submit(
     detached(submission.accept()).await
 }
 
-/// Submits a request for a caller who waits for the image until `until`. `then` turns the accepted job into the value that watches it,
+/// Submits a request for a caller who watches the job and waits until `until`. `then` turns the accepted job into the value that watches it,
 /// which is dropped at once if the caller has disconnected.
 ///
 /// # Errors
-/// Those of [`submit_generation`]; `StorageUnavailable` while no image can be stored; `DeadlineExceeded` before the job is accepted.
+/// Those of [`submit_generation`]; `StorageUnavailable` for a synchronous call while no image can be stored; `DeadlineExceeded` before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
     generations: &Arc<GenerationService>,
     caller: &Payer,
@@ -103,11 +104,12 @@ pub async fn submit_and_watch<T: 'static>(
     until: Instant,
     then: impl FnOnce(AcceptedJob) -> T + 'static,
 ) -> Result<T, Error> {
+    let is_synchronous = request.origin == Origin::Synchronous;
     let mut submission = match Draft::of(request).admit(generations, caller).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
-    if !generations.core.system.can_store_images() {
+    if is_synchronous && !generations.core.system.can_store_images() {
         let detail = "no image can be stored at the moment, because the object store of the service fails; nothing was charged. Try again later";
         return Err(Error::new(ErrorKind::StorageUnavailable, detail));
     }

@@ -69,7 +69,7 @@ pub fn decode<R: DeserializeOwned + 'static>(
 ///
 /// # Errors
 /// The bytes are corrupt, or have another version.
-pub fn decode_in_place<'a, V: Deserialize<'a>>(
+pub fn decode_ref<'a, V: Deserialize<'a>>(
     kind: &'static str,
     newest: u8,
     bytes: &'a [u8],

@@ -34,7 +34,7 @@ impl StoredJob {
     /// # Errors
     /// The record is corrupt.
     pub fn read_in_place(&self) -> Result<Job<&str>, StoreError> {
-        self.table.decode_in_place(&self.value)
+        self.table.decode_ref(&self.value)
     }
 }
 

@@ -98,15 +98,12 @@ impl<K: TableKey, R: Record> Table<K, R> {
         codec::decode(self.name, self.earlier, value)
     }
 
-    /// The record with texts that stay in `value`. `V` has the fields of `R`. It reads no earlier format.
+    /// The record with texts that stay in `value`: `V` has the fields of `R`.
     ///
     /// # Errors
     /// The bytes are corrupt, or have an earlier format.
-    pub fn decode_in_place<'a, V: Deserialize<'a>>(
-        &self,
-        value: &'a [u8],
-    ) -> Result<V, StoreError> {
-        codec::decode_in_place(self.name, codec::version(self.earlier), value)
+    pub fn decode_ref<'a, V: Deserialize<'a>>(&self, value: &'a [u8]) -> Result<V, StoreError> {
+        codec::decode_ref(self.name, codec::version(self.earlier), value)
     }
 
     pub fn key(&self, key: &K) -> Key {
@@ -228,13 +225,8 @@ impl<K: TableKey, R: Record> Table<K, R> {
         store: &Store,
         Scan(range, direction, limit): Scan,
     ) -> Result<Vec<R>, StoreError> {
-        let pairs = store.engine().scan(&range, direction, limit).await?;
-        let mut records = Vec::with_capacity(pairs.len());
-        for (key, value) in &pairs {
-            self.key_of(key)?;
-            records.push(self.decode(value)?);
-        }
-        Ok(records)
+        let found = self.scan(store, &range, direction, limit).await?;
+        Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
     pub(super) fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {

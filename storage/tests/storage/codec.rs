@@ -79,7 +79,7 @@ proptest! {
     fn jobs_read_in_place_as_they_are(record in jobs()) {
         let bytes = LIVE_JOBS.encode(&record);
         let read = |bytes: &[u8]| {
-            LIVE_JOBS.decode_in_place::<Job<&str>>(bytes).map(|it| serde_json::to_string(&it))
+            LIVE_JOBS.decode_ref::<Job<&str>>(bytes).map(|it| serde_json::to_string(&it))
         };
         let json = read(&bytes).expect("readable").expect("JSON");
         prop_assert_eq!(json, serde_json::to_string(&record).expect("JSON"));
