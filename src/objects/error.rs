@@ -66,6 +66,8 @@ pub enum StoreFault {
     UnreachableWithoutCredentials,
     /// It lists its objects, but the credentials are not of a kind that signs URLs, or may not sign.
     CannotSign,
+    /// It answers other requests, and has not taken an object in time.
+    TooSlow,
     /// The store answered with another error.
     Failed,
 }
@@ -94,6 +96,14 @@ impl ObjectError {
         }
     }
 
+    /// The error with another cause than its message tells, if it is one of the store.
+    pub(super) fn with_cause(mut self, cause: StoreFault) -> Self {
+        if let Self::Store { cause: found, .. } = &mut self {
+            *found = cause;
+        }
+        self
+    }
+
     /// Why the object store cannot be used, for callers: without addresses and paths.
     pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -112,6 +122,7 @@ impl ObjectError {
                 StoreFault::CannotSign => {
                     "the credentials for the object store cannot sign download URLs"
                 }
+                StoreFault::TooSlow => "the object store is too slow to store images",
                 StoreFault::Failed => "the object store answers with an error",
             },
             _ => "the object store cannot be used",

@@ -146,7 +146,10 @@ impl ObjectStorage {
             Ok(())
         };
         let written = timeout(PROBE_TIMEOUT, write).await;
-        written.unwrap_or_else(|_| Err(self.fault("writing", &key, "no answer within 5 seconds")))
+        written.unwrap_or_else(|_| {
+            let error = self.fault("writing", &key, "no answer within 5 seconds");
+            Err(error.with_cause(StoreFault::TooSlow))
+        })
     }
 
     /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes
@@ -185,12 +188,8 @@ impl ObjectStorage {
         let signed = self
             .presign(&key, Utc::now(), Duration::from_secs(60))
             .await;
-        signed.map(drop).map_err(|mut error| {
-            if let ObjectError::Store { cause, .. } = &mut error {
-                *cause = StoreFault::CannotSign;
-            }
-            error
-        })
+        let cause = |error: ObjectError| error.with_cause(StoreFault::CannotSign);
+        signed.map(drop).map_err(cause)
     }
 }
 

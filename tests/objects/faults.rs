@@ -36,6 +36,8 @@ enum Fault {
     ListsNothing,
     /// Answers lists as S3 does, and refuses everything else.
     RefusesWrites,
+    /// Answers lists as S3 does, and nothing else.
+    HoldsWrites,
     /// Serves an object, a piece with each response, and closes the connection before the end.
     CutsOff,
     /// Reads the request and closes the connection.
@@ -82,13 +84,13 @@ fn fail(request: &ReceivedRequest, fault: Fault) -> Reply {
         Fault::Answers(status) => response(status, "", b""),
         Fault::HasNoBucket => response("404 Not Found", "", NO_BUCKET.as_bytes()),
         Fault::ListsNothing => response("200 OK", "", EMPTY_LIST.as_bytes()),
-        Fault::RefusesWrites if request.method == "GET" => {
+        Fault::RefusesWrites | Fault::HoldsWrites if request.method == "GET" => {
             response("200 OK", "", EMPTY_S3_LIST.as_bytes())
         }
         Fault::RefusesWrites => response("403 Forbidden", "", b""),
         Fault::CutsOff => cut_off(request),
         Fault::HangsUp => Vec::new(),
-        Fault::Silent => return Reply::Silence,
+        Fault::Silent | Fault::HoldsWrites => return Reply::Silence,
     })
 }
 
@@ -239,6 +241,16 @@ async fn after_a_refused_write_the_probe_of_a_bucket_writes() {
     assert!(!objects.is_usable());
     let error = objects.probe().await.unwrap_err();
     assert!(error.to_string().contains("writing \"results/0"), "{error}");
+    assert!(!objects.is_usable());
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_take_the_object_of_a_probe_in_time_is_called_too_slow() {
+    let failing = Failing::start(Fault::HoldsWrites);
+    let objects = open("s3://pictures", &failing.endpoint, &[]).unwrap();
+    objects.report_refused_write(5);
+    let error = objects.probe().await.unwrap_err();
+    assert!(error.reason().contains("too slow"), "{error:?}");
     assert!(!objects.is_usable());
 }
 
