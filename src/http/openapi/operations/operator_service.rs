@@ -77,7 +77,7 @@ fn switches() -> Value {
         "project": false,
         "tiers": {"fast": true, "quality": false, "pro": false},
         "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null},
-        "backends": ["gpu"],
+        "backends": ["builtin"],
     })
 }
 
@@ -96,7 +96,7 @@ pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Sets all switches: omitted ones are resumed. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A paused backend gets no new attempt: its jobs go to the other backends of the model, or wait while all of them are paused. A switch that stays paused keeps its reason unless the call sets another.")
         .body(PauseChange::schema(&[]), &[
             ("Pause a model", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
-            ("Pause a backend", json!({"backends": ["gpu"], "reason": "new driver"})),
+            ("Pause a backend", json!({"backends": ["builtin"], "reason": "new driver"})),
             ("Resume everything", json!({})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
@@ -109,8 +109,8 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
         .body(PauseChange::schema(&[]), &[
             ("Pause another model", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
             ("Resume a model", json!({"tiers": {"fast": false}})),
-            ("Pause a backend", json!({"backends": ["gpu"], "reason": "new driver"})),
-            ("Resume a backend", json!({"resume_backends": ["gpu"]})),
+            ("Pause a backend", json!({"backends": ["builtin"], "reason": "new driver"})),
+            ("Resume a backend", json!({"resume_backends": ["builtin"]})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
 }
