@@ -142,8 +142,13 @@ impl System {
         let pool = &self.dispatch.pool;
         match self.node() {
             None => pool.own_slots(tier, Instant::now()) > 0,
-            Some(node) => self.queue().begun(tier) < pool.slots(tier) * node.count(),
+            Some(node) => self.queue().begun(tier) < pool.slots_in_service(tier) * node.count(),
         }
+    }
+
+    /// Are all backends of the tier paused? Then none of its jobs starts.
+    pub fn has_only_paused_backends(&self, tier: Tier) -> bool {
+        self.dispatch.pool.slots_in_service(tier) == 0
     }
 
     /// Receives operator events.
@@ -332,6 +337,7 @@ fn process_context(
     let store = fail_stop.watch(store);
     Ok(Arc::new(ProcessContext {
         durable_pause: Arc::new(RwLock::new(store.pause().wait()?)),
+        durable_backend_pauses: Arc::new(RwLock::new(store.backend_pauses().wait()?)),
         store,
         ids: Arc::new(IdSource::new(clock())),
         operator,
@@ -395,7 +401,13 @@ fn dispatch_context(
         run_timeout: jobs.run_timeout,
         queue: Arc::clone(queue),
         local_queue: Arc::clone(local_queue),
-        pool: BackendPool::new(jobs.backends, jobs.routes, waker, is_one_of_several),
+        pool: BackendPool::new(
+            jobs.backends,
+            jobs.routes,
+            waker,
+            is_one_of_several,
+            Arc::clone(&process.durable_backend_pauses),
+        ),
         accounts: Arc::clone(accounts),
         job_objects: jobs.job_objects,
         input_fetcher: jobs.input_fetcher,

@@ -54,6 +54,8 @@ fn backend(backend: BackendHealth, recent: RecentFigures) -> Backend {
             Health::Down => "down".into(),
             Health::Probing => "probing".into(),
         },
+        paused: backend.pause.is_some(),
+        paused_reason: backend.pause.and_then(|it| it.reason),
         faults: backend.faults,
         probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
         places: backend.slots,

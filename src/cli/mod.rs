@@ -74,7 +74,7 @@ enum Command {
     /// Pause or resume everything or one model.
     #[command(subcommand)]
     Pause(pause::Command),
-    /// List and test backends.
+    /// List, test, pause and resume backends.
     #[command(subcommand)]
     Backend(backend::Command),
     /// List the nodes of a running server.

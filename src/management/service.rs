@@ -25,8 +25,8 @@ use tintype_storage::domain::time::Timestamp;
 
 /// `GET /pause`
 pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
-    let pause = pause::current(&core).await?;
-    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
+    let pauses = pause::all(&core).await?;
+    Ok(HttpResponse::Ok().json(Switches::new(&pauses.models, &pauses.backends)))
 }
 
 /// `PUT /pause` resumes what the body omits. `PATCH /pause` keeps it, including concurrent changes.
@@ -39,8 +39,8 @@ pub async fn change_pause(
         Method::PUT => UnnamedPauses::Resume,
         _ => UnnamedPauses::Keep,
     };
-    let pause = pause::change(&core, &caller, read(&body)?, unnamed).await?;
-    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
+    let pauses = pause::change(&core, &caller, read(&body)?, unnamed).await?;
+    Ok(HttpResponse::Ok().json(Switches::new(&pauses.models, &pauses.backends)))
 }
 
 /// `POST /backends/{name}/test`

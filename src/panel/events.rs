@@ -211,7 +211,7 @@ async fn hash_jobs(
 async fn hash_service_state(core: &Core, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
     for backend in core.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
-        format!("{:?}", backend.health).hash(hasher);
+        format!("{:?}", (backend.health, backend.pause)).hash(hasher);
     }
     let jobs = &core.system.stats().jobs;
     for count in jobs.accepted.iter().flatten() {

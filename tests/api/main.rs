@@ -11,6 +11,7 @@ mod admin_account_changes;
 mod admin_account_limits;
 mod admin_accounts;
 mod admin_audit;
+mod admin_backend_pause;
 mod admin_jobs;
 mod admin_key_addresses;
 mod admin_key_limits;

@@ -260,6 +260,37 @@ fn decisions_10_a_pause_is_answered_after_the_decisions_that_may_not_have_seen_i
 }
 
 #[test]
+fn a_pause_of_a_backend_at_one_node_reaches_the_other() {
+    let [one, other] = start();
+    let customer = one.customer("9.00");
+    let is_paused = |node: &Server| {
+        let stats = node.admin("GET", "/stats").expect(200).json();
+        stats["backends"][0]["paused"] == true
+    };
+    let body = json!({"backends": ["builtin"], "reason": "repair"});
+    let set = one.admin("PATCH", "/pause").json(&body).expect(200);
+    let known = other.admin("GET", "/pause").expect(200).json();
+    assert_eq!(known, set.json(), "it reads the store");
+    until("both nodes know it", || {
+        is_paused(&one) && is_paused(&other)
+    });
+    let create = |node: &Server| {
+        let call = node.generation(&customer, FAST, &fox());
+        call.expect(202).job_id()
+    };
+    let jobs = [create(&one), create(&other)];
+    for job in &jobs {
+        assert_eq!(one.job(&customer, job)["status"], "queued");
+    }
+    assert_eq!(one.generator.runs() + other.generator.runs(), 0);
+    let body = json!({"resume_backends": ["builtin"]});
+    other.admin("PATCH", "/pause").json(&body).expect(200);
+    for job in &jobs {
+        one.job_once(&customer, job, "done");
+    }
+}
+
+#[test]
 fn a_node_that_could_not_read_a_pause_for_a_while_follows_it_afterwards() {
     let memory = Arc::new(MemoryEngine::new());
     let inner = Arc::clone(&memory) as Arc<dyn Engine>;

@@ -1,5 +1,6 @@
 //! The command line: the real binary against a real server on loopback.
 
+mod backends;
 mod batches;
 #[path = "../recovery/bucket.rs"]
 mod bucket;

@@ -104,3 +104,32 @@ fn the_operator_is_warned_of_a_disk_that_is_nearly_full() {
         drop(service);
     });
 }
+
+#[test]
+fn a_backend_is_paused_and_resumed() {
+    let settings = [("TINTYPE__BACKENDS__GPU__KIND", "procedural")];
+    // A node shows the backends as it has observed them itself.
+    browse_alone(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/service", "Service").await;
+        browser.press_in("//button[@aria-label='Pause gpu']").await;
+        browser.see("h2", "Pause gpu?").await;
+        browser.fill("reason", "new driver").await;
+        browser.press("Pause").await;
+        let of_gpu = "//li[.//b[.='gpu']]";
+        browser.find(&format!("{of_gpu}//span[.='paused']")).await;
+        browser
+            .find(&format!("{of_gpu}//div[.='Paused: new driver']"))
+            .await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("div", "Paused: new driver").await;
+        browser.go("#/service", "Service").await;
+        browser.press_in("//button[@aria-label='Resume gpu']").await;
+        browser.find("//button[@aria-label='Pause gpu']").await;
+        browser.go("#/audit", "Audit log").await;
+        browser.see("p", "The operator paused backend gpu.").await;
+        browser.see("p", "The operator resumed backend gpu.").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

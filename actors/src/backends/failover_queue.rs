@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 pub enum LeaseKind {
     /// On one with which a run may begin. The run has given up a lease on the first route, if there is one, before it used it.
     Start(Option<usize>),
-    /// On the first of these whose breaker admits runs: indices in order of preference.
+    /// On the first of these that is not paused and whose breaker admits runs: indices in order of preference.
     Failover(Vec<usize>),
 }
 

@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::time::Duration;
+use tintype_storage::domain::backend_pauses::BackendPause;
 use tintype_storage::domain::time::Timestamp;
 
 /// The state of a backend, from its attempts since the start.
@@ -24,6 +25,8 @@ pub struct BackendHealth {
     /// The configured name.
     pub name: String,
     pub health: Health,
+    /// The operator's pause.
+    pub pause: Option<BackendPause>,
     /// Consecutive failures since its last success.
     pub faults: u32,
     /// Time until the next probe, while it is down.

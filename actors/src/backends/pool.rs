@@ -5,10 +5,11 @@ use super::failover_queue::{FailoverQueue, LeaseKind, LeaseRequest};
 use super::health::{BackendError, BackendHealth, Contact, Health};
 use super::lease::BackendLease;
 use crate::ports::Generator;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::shared_slots::SlotRequest;
 use tintype_storage::domain::tier::Tier;
@@ -74,7 +75,7 @@ struct PooledBackend {
 }
 
 impl PooledBackend {
-    fn health(&self, now: Instant) -> BackendHealth {
+    fn health(&self, pause: Option<BackendPause>, now: Instant) -> BackendHealth {
         let last = self.contact.last();
         let (health, faults, probe_in) = match self.breaker.state() {
             BreakerState::Closed { streak } => (last.while_closed(), streak.faults, None),
@@ -88,6 +89,7 @@ impl PooledBackend {
         BackendHealth {
             name: self.backend.name.clone(),
             health,
+            pause,
             faults,
             probe_in,
             slots: self.backend.slots,
@@ -107,6 +109,8 @@ pub struct BackendPool {
     failover: [Mutex<FailoverQueue>; 3],
     /// Wakes the dispatcher when a slot becomes free, a run waits for one, or a breaker opens or closes.
     wake: Arc<Notify>,
+    /// The paused backends: see [`ProcessContext`](crate::process_context::ProcessContext).
+    pauses: Arc<RwLock<BackendPauses>>,
 }
 
 impl BackendPool {
@@ -116,6 +120,7 @@ impl BackendPool {
         routes: Routes,
         wake: Arc<Notify>,
         is_among_nodes: bool,
+        pauses: Arc<RwLock<BackendPauses>>,
     ) -> Self {
         let pooled = |backend: Backend| {
             let is_shared = backend.is_shared && is_among_nodes;
@@ -134,6 +139,7 @@ impl BackendPool {
             routes,
             failover: Default::default(),
             wake,
+            pauses,
         }
     }
 
@@ -149,9 +155,26 @@ impl BackendPool {
         &self.backends[route.backend].contact
     }
 
-    /// Does the breaker of the route's backend admit runs?
+    /// Is the route's backend not paused, and does its breaker admit runs?
     pub fn admits(&self, route: &Route, at: Instant) -> bool {
-        self.backends[route.backend].breaker.admits(at)
+        !self.is_paused(route) && self.backends[route.backend].breaker.admits(at)
+    }
+
+    /// Has the operator paused the route's backend? Then it gets no new attempt.
+    pub fn is_paused(&self, route: &Route) -> bool {
+        self.pauses.read().of(&self.backend(route).name).is_some()
+    }
+
+    /// The route to which a run fails over: the first of these whose backend admits runs. While all of their backends are paused, it is
+    /// any route of the tier: a pause may last for days, and the run need not wait for its end if another backend works.
+    pub fn failover_route(&self, tier: Tier, routes: &[usize], at: Instant) -> Option<usize> {
+        let all = self.routes(tier);
+        let is_in_service = |it: &usize| all.get(*it).is_some_and(|it| !self.is_paused(it));
+        let admits = |it: &usize| all.get(*it).is_some_and(|it| self.admits(it, at));
+        match routes.iter().any(is_in_service) {
+            true => routes.iter().copied().find(admits),
+            false => (0..all.len()).find(admits),
+        }
     }
 
     pub fn has_free_slot(&self, route: &Route) -> bool {
@@ -180,11 +203,19 @@ impl BackendPool {
 
     /// The slots of all backends of a tier together. A backend that is listed twice, with two models, counts once.
     pub fn slots(&self, tier: Tier) -> usize {
-        let backends: BTreeSet<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
-        backends
-            .iter()
-            .map(|it| self.backends[*it].backend.slots)
-            .sum()
+        self.slots_of(self.routes(tier).iter())
+    }
+
+    /// The same without the slots of paused backends.
+    pub fn slots_in_service(&self, tier: Tier) -> usize {
+        let routes = self.routes(tier).iter();
+        self.slots_of(routes.filter(|it| !self.is_paused(it)))
+    }
+
+    fn slots_of<'a>(&self, routes: impl Iterator<Item = &'a Route>) -> usize {
+        let backends: BTreeSet<usize> = routes.map(|it| it.backend).collect();
+        let slots = backends.iter().map(|it| self.backends[*it].backend.slots);
+        slots.sum()
     }
 
     /// Releases the slots of a tier's shared backends that no run of this node uses or waits for, and returns the demand for slots.
@@ -238,8 +269,8 @@ impl BackendPool {
         let waiting = |tier: Tier| {
             let (routes, starting) = (self.routes(tier), self.starting(tier, at));
             let first = |of: &[usize]| {
-                let mut routes = of.iter().filter_map(|it| routes.get(*it));
-                routes.find(|it| self.admits(it, at)).map(|it| it.backend)
+                let route = self.failover_route(tier, of, at)?;
+                routes.get(route).map(|it| it.backend)
             };
             let queue = self.failover_queue(tier).lock();
             queue.waiting(|kind| match kind {
@@ -250,9 +281,13 @@ impl BackendPool {
         Tier::ALL.into_iter().map(waiting).sum()
     }
 
-    /// A lease on the backend of a route of the tier; `None` while it is full or its breaker is open.
+    /// A lease on the backend of a route of the tier; `None` while it is full or paused, or its breaker is open.
     pub fn lease(&self, tier: Tier, route: usize, at: Instant) -> Option<BackendLease> {
-        let pooled = &self.backends[self.routes(tier).get(route)?.backend];
+        let of_tier = self.routes(tier).get(route)?;
+        if self.is_paused(of_tier) {
+            return None;
+        }
+        let pooled = &self.backends[of_tier.backend];
         let permit = Arc::clone(&pooled.free).try_acquire_owned().ok()?;
         let pass = pooled.breaker.admit(at)?;
         Some(BackendLease::new(
@@ -335,7 +370,9 @@ impl BackendPool {
 
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
-        self.backends.iter().map(|it| it.health(now)).collect()
+        let pauses = self.pauses.read();
+        let health = |it: &PooledBackend| it.health(pauses.of(&it.backend.name).cloned(), now);
+        self.backends.iter().map(health).collect()
     }
 }
 
@@ -373,7 +410,7 @@ mod tests {
         let routes = vec![route(0, None), route(1, Some(1))];
         let routes = Routes([routes, Vec::new(), Vec::new()]);
         let backends = vec![shared("reserve"), shared("main")];
-        let pool = BackendPool::new(backends, routes, Arc::default(), true);
+        let pool = BackendPool::new(backends, routes, Arc::default(), true, Arc::default());
         let (tier, now) = (Tier::ALL[0], Instant::now());
         let needs = || {
             let demands = pool.release_spare_slots(tier, [0; 3], now);

@@ -36,8 +36,8 @@ impl BackendSelection {
 
     /// A lease for a run that begins; `None` while the selected backend is full.
     ///
-    /// Among weighted backends the round robin selects one with a free slot. Otherwise the first of the list whose breaker admits runs is
-    /// selected. While all breakers are open, jobs wait until a probe is due.
+    /// Among weighted backends the round robin selects one with a free slot. Otherwise the first of the list that is not paused and whose
+    /// breaker admits runs is selected. While there is none, jobs wait until a probe is due or a pause ends.
     pub fn for_start(&mut self, pool: &BackendPool, at: Instant) -> Option<BackendLease> {
         let routes = pool.routes(self.tier);
         let admits = |route: &Route| pool.admits(route, at);
@@ -79,15 +79,13 @@ impl BackendSelection {
         lease.or_else(|| self.for_start(pool, at))
     }
 
-    /// A lease for a run that fails over to the first of these routes whose breaker admits runs; `None` while that backend is full.
+    /// A lease for a run that [fails over](BackendPool::failover_route) to one of these routes; `None` while its backend is full.
     fn for_failover(
         &self,
         pool: &BackendPool,
         routes: &[usize],
         at: Instant,
     ) -> Option<BackendLease> {
-        let all = pool.routes(self.tier);
-        let admits = |it: &&usize| all.get(**it).is_some_and(|it| pool.admits(it, at));
-        pool.lease(self.tier, *routes.iter().find(admits)?, at)
+        pool.lease(self.tier, pool.failover_route(self.tier, routes, at)?, at)
     }
 }

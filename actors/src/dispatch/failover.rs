@@ -84,10 +84,12 @@ impl<'a> FailoverRun<'a> {
         self.lease_on_untried().await
     }
 
-    /// The route whose backend holds the work of an earlier run.
+    /// The route whose backend holds the work of an earlier run. A paused backend would not get the run.
     async fn find_earlier_work(&self) -> Option<usize> {
-        for (at, route) in self.routes.iter().enumerate() {
-            let generator = &self.context.pool.backend(route).generator;
+        let pool = &self.context.pool;
+        let routes = self.routes.iter().enumerate();
+        for (at, route) in routes.filter(|(_, it)| !pool.is_paused(it)) {
+            let generator = &pool.backend(route).generator;
             let holds = generator.has_earlier_work(task_on(&self.task, route));
             if timeout(EARLIER_WORK_TIMEOUT, holds).await == Ok(true) {
                 return Some(at);
@@ -126,17 +128,21 @@ impl<'a> FailoverRun<'a> {
             self.has_reached |= error.has_reached_backend();
             let jitter = (self.context.jitter)();
             let wait = backoff::delay(repeats + 1, error.retry_after(), jitter);
-            let (step, worst) = self.decide(&error, lease.route, may_repeat.then_some(wait));
-            if let NextStep::Repeat(wait) = step {
+            let mut next = self.decide(&error, lease.route, may_repeat.then_some(wait));
+            if let NextStep::Repeat(wait) = next.0 {
                 self.deadline.wait(wait).await;
-                repeats += 1;
-                attempts.stats().retries.fetch_add(1, Ordering::Relaxed);
-                continue;
+                if !self.context.pool.is_paused(attempts.route) {
+                    repeats += 1;
+                    attempts.stats().retries.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                // The pause began during the wait.
+                next = self.decide(&error, lease.route, Some(Duration::ZERO));
             }
             if error.allows_failover() {
                 attempts.stats().given_up.fetch_add(1, Ordering::Relaxed);
             }
-            return Err((step, worst));
+            return Err(next);
         }
     }
 
@@ -151,13 +157,16 @@ impl<'a> FailoverRun<'a> {
             Some(earlier) if earlier.rank() > error.rank() => earlier,
             _ => error,
         };
-        let now = Instant::now();
-        let admits = |at: usize| self.context.pool.admits(&self.routes[at], now);
+        let (now, pool) = (Instant::now(), &self.context.pool);
+        let admits = |at: usize| pool.admits(&self.routes[at], now);
+        let is_paused = |at: usize| pool.is_paused(&self.routes[at]);
         let state = RunState {
             repeat_after,
             time_left: self.deadline.time_left(),
             is_up: admits(route),
-            has_untried: !self.untried.is_empty(),
+            is_paused: is_paused(route),
+            is_all_paused: (0..self.routes.len()).all(is_paused),
+            has_untried: self.untried.iter().any(|at| !is_paused(*at)),
             is_untried_up: self.untried.iter().any(|at| admits(*at)),
             is_any_up: (0..self.routes.len()).any(admits),
             is_unreachable: !self.has_reached && matches!(worst, GenerateError::Unreachable(_)),
@@ -191,6 +200,10 @@ impl<'a> FailoverRun<'a> {
                 Some(lease) => lease,
                 None => return Err(worst),
             }
+        } else if step == NextStep::AwaitResume {
+            tracing::info!(%job, %backend, "the run waits until a backend is resumed");
+            self.untried = (0..self.routes.len()).collect();
+            self.lease_on_untried().await
         } else {
             tracing::info!(%job, %backend, "the run fails over");
             self.lease_on_untried().await

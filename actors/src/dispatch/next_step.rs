@@ -12,11 +12,13 @@ pub enum NextStep {
     FailOver,
     /// Try any backend, as soon as a breaker admits a probe.
     AwaitBackend,
+    /// Try any backend, as soon as the pause of one ends.
+    AwaitResume,
     /// The run ends.
     Fail,
 }
 
-/// The state of a run after a failed attempt. A backend is up if its breaker admits runs.
+/// The state of a run after a failed attempt. A backend is up if it is not paused and its breaker admits runs.
 #[derive(Clone, Copy, Debug)]
 pub struct RunState {
     /// The wait before a repeat; `None` if this backend may not be tried again.
@@ -25,6 +27,11 @@ pub struct RunState {
     pub time_left: Duration,
     /// Is the backend of the attempt up?
     pub is_up: bool,
+    /// Has the operator paused the backend of the attempt?
+    pub is_paused: bool,
+    /// The same of all backends of the tier.
+    pub is_all_paused: bool,
+    /// Has the run not tried a backend that is not paused?
     pub has_untried: bool,
     pub is_untried_up: bool,
     pub is_any_up: bool,
@@ -34,16 +41,22 @@ pub struct RunState {
 
 /// If another backend is up, a run leaves a backend early: when its breaker opens, or when it asks for a wait longer than the longest
 /// backoff. While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
+///
+/// A paused backend gets no repeat: the run makes it on another backend, or waits until a pause ends.
 pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
-    if let Some(wait) = run.repeat_after
-        && error.is_retryable()
-        && wait < run.time_left
+    let repeat = run.repeat_after;
+    let repeat = repeat.filter(|wait| error.is_retryable() && *wait < run.time_left);
+    let is_moved = run.is_paused && repeat.is_some();
+    if let Some(wait) = repeat
+        && !run.is_paused
         && !(run.is_untried_up && (!run.is_up || wait > backoff::MAX_DELAY))
     {
         NextStep::Repeat(wait)
-    } else if !error.allows_failover() || run.time_left.is_zero() {
+    } else if !(error.allows_failover() || is_moved) || run.time_left.is_zero() {
         NextStep::Fail
-    } else if run.has_untried {
+    } else if run.is_all_paused {
+        NextStep::AwaitResume
+    } else if run.has_untried || is_moved {
         NextStep::FailOver
     } else if run.is_unreachable && !run.is_any_up {
         NextStep::AwaitBackend
@@ -54,7 +67,7 @@ pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
 
 #[cfg(test)]
 mod tests {
-    use super::NextStep::{AwaitBackend, Fail, FailOver, Repeat};
+    use super::NextStep::{AwaitBackend, AwaitResume, Fail, FailOver, Repeat};
     use super::*;
     use GenerateError::{BackendFault, Refused, Storage, TimedOut, Unreachable};
 
@@ -67,6 +80,8 @@ mod tests {
         repeat_after: Some(WAIT),
         time_left: Duration::from_secs(60),
         is_up: true,
+        is_paused: false,
+        is_all_paused: false,
         has_untried: false,
         is_untried_up: false,
         is_any_up: true,
@@ -96,7 +111,9 @@ mod tests {
         let late = |run| RunState { time_left: WAIT, ..run };
         let over = |run| RunState { time_left: Duration::ZERO, ..run };
         let unreachable = |run| RunState { is_unreachable: true, ..run };
-        let rows: [Row; 24] = [
+        let paused = |run| RunState { is_up: false, is_paused: true, ..run };
+        let all_paused = RunState { is_all_paused: true, ..paused(ALONE_DOWN) };
+        let rows: [Row; 34] = [
             // A transient error is repeated on its backend, until another one is the better choice.
             (TimedOut, ALONE,                                Repeat(WAIT)),
             (TimedOut, ALONE_DOWN,                           Repeat(WAIT)),
@@ -126,6 +143,17 @@ mod tests {
             (Unreachable, last(unreachable(ALONE)),            Fail),
             (Unreachable, last(unreachable(OTHER_DOWN)),       FailOver),
             (Unreachable, over(last(unreachable(ALONE_DOWN))), Fail),
+            // A paused backend gets no repeat, and its pause fails no job.
+            (TimedOut, paused(OTHER_UP),                     FailOver),
+            (TimedOut, paused(OTHER_DOWN),                   FailOver),
+            (TimedOut, paused(ALONE),                        FailOver),
+            (TimedOut, last(paused(ALONE)),                  Fail),
+            (TimedOut, all_paused,                           AwaitResume),
+            (TimedOut, over(all_paused),                     Fail),
+            (BackendFault, all_paused,                       AwaitResume),
+            (Refused,  all_paused,                           Fail),
+            (Storage,  all_paused,                           AwaitResume),
+            (Storage,  last(all_paused),                     Fail),
         ];
         for (at, (error, run, expected)) in rows.into_iter().enumerate() {
             assert_eq!(next_step(&error(String::new()), &run), expected, "row {at}: {run:?}");

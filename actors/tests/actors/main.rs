@@ -1,6 +1,7 @@
 //! The actors together, over an in-memory engine and with scripted generators. All but one test run on one thread whose clock is paused
 //! while there is work, so waits cost nothing and the order of events is the same each time.
 
+mod backend_pause;
 mod batches;
 mod batching;
 mod breaker;

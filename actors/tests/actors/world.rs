@@ -22,6 +22,7 @@ use tintype_actors::system::{
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
@@ -325,6 +326,14 @@ impl World {
     /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
         self.system.accounts().context().publish_pause(pause);
+    }
+
+    /// Reports a change of the paused backends, which the caller has written.
+    pub fn backends_paused(&self, backends: &[usize]) {
+        let pause = |at: &usize| (format!("backend-{at}"), BackendPause::default());
+        let paused = backends.iter().map(pause).collect();
+        let context = self.system.accounts().context();
+        context.publish_backend_pauses(BackendPauses { paused });
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {

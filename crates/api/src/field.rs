@@ -329,6 +329,21 @@ impl Kind for Models {
     }
 }
 
+/// Names of backends. The use case checks that the configuration has them.
+pub struct BackendNames;
+
+impl Kind for BackendNames {
+    type Value = Vec<String>;
+
+    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<Vec<String>> {
+        fields.strings_of(name, raw)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string"}})
+    }
+}
+
 /// IP ranges or single addresses. An empty list is refused, because it could mean "no address" as well as "any address", and a
 /// mistake would lock or open the key.
 pub struct AddressRanges;

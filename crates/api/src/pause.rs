@@ -1,7 +1,7 @@
-//! The switches that pause the project or a model.
+//! The switches that pause the project, a model or a backend.
 
 use crate::body::Presence;
-use crate::field::{Flag, Nullable, Optional, Reason};
+use crate::field::{BackendNames, Flag, Nullable, Optional, Reason};
 use crate::fields::Fields;
 use crate::schema::{PerTier, object, or_null, with_description};
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use std::array;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons};
 use tintype_storage::domain::tier::Tier;
 
@@ -28,10 +29,13 @@ pub struct Switches {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, Option<String>>")]
     pub reasons: Option<BTreeMap<Cow<'static, str>, Option<String>>>,
+    /// The names of the paused backends. `GET /stats` has their reasons. Absent if no backend is paused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backends: Vec<String>,
 }
 
-impl From<&Pause> for Switches {
-    fn from(pause: &Pause) -> Self {
+impl Switches {
+    pub fn new(pause: &Pause, backends: &BackendPauses) -> Self {
         let word = |tier: Tier| Cow::Borrowed(tier.as_str());
         let reasons = || {
             let reason = |tier: Tier| (word(tier), pause.reasons.tiers[tier.index()].clone());
@@ -48,6 +52,7 @@ impl From<&Pause> for Switches {
                 .map(|it| (word(it), pause.tiers[it.index()]))
                 .into(),
             reasons: (pause.reasons != PauseReasons::default()).then(reasons),
+            backends: backends.paused.keys().cloned().collect(),
         }
     }
 }
@@ -57,7 +62,11 @@ body!(PauseChange {
     project: Optional<Flag>,
     /// Single models.
     tiers: BySwitch<Optional<Flag>, 3>,
-    /// The reason that callers see, for all paused switches without a separate reason.
+    /// The names of backends to pause. `PATCH` leaves other paused backends as they are, `PUT` resumes them.
+    backends: Optional<BackendNames>,
+    /// The names of backends to resume.
+    resume_backends: Optional<BackendNames>,
+    /// The reason that callers see, for all paused switches without a separate reason. Only operators see that of a backend.
     reason: Nullable<Reason>,
     /// Reasons of single switches.
     reasons: BySwitch<Nullable<Reason>, 4>,

@@ -57,6 +57,11 @@ pub struct Backend {
     pub name: String,
     /// `unknown`: not used since the start. `degraded`: the last attempt failed. `down`: not used. `probing`: one run tests the backend.
     pub health: HealthWord,
+    /// Has the operator paused the backend, so that it gets no new attempt?
+    #[serde(default)]
+    pub paused: bool,
+    /// The reason of the pause, or `null`.
+    pub paused_reason: Option<String>,
     /// The number of consecutive failures.
     pub faults: u32,
     /// Seconds until the next probe, if the backend is down, or `null`.

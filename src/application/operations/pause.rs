@@ -1,4 +1,4 @@
-//! The pause switches of the project and of each model, with their reasons.
+//! The pause switches of the project, of each model and of each backend, with their reasons.
 
 use crate::application::caller::Caller;
 use crate::application::caller::payer::Payer;
@@ -9,12 +9,15 @@ use crate::application::error::Error;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_api::FieldFault;
+use tintype_api::fields::shown;
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPauses};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{EngineError, Read, TransactionNumbers};
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::PAUSE;
+use tintype_storage::store::tables::{BACKEND_PAUSES, PAUSE};
 use tokio::time::{Instant, sleep};
 
 /// How often a node reads switches that another node may have changed.
@@ -25,6 +28,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_DECISION_WAIT: Duration = Duration::from_secs(3);
 const DECISION_POLL: Duration = Duration::from_millis(2);
 
+/// The bytes of the names and reasons of all paused backends together: their record must fit into a value of 16 KiB.
+const MAX_BACKEND_TEXT: usize = 12_000;
+
+/// The switches of the models, and those of the backends.
+pub struct Pauses {
+    pub models: Pause,
+    pub backends: BackendPauses,
+}
+
 /// The current switches. With several nodes they are read from the store, because another node may have changed them.
 ///
 /// # Errors
@@ -34,6 +46,17 @@ pub async fn current(core: &Core) -> Result<Pause, StoreError> {
         None => Ok(core.pause.read().clone()),
         Some(_) => core.store.pause().await,
     }
+}
+
+/// All current switches. Ignores backends that the configuration no longer has.
+///
+/// # Errors
+/// The store fails.
+pub async fn all(core: &Core) -> Result<Pauses, StoreError> {
+    let (models, backends) = tokio::try_join!(current(core), core.store.backend_pauses())?;
+    let defined = defined_backends(core);
+    let backends = backends.only(|name| defined.iter().any(|it| it == name));
+    Ok(Pauses { models, backends })
 }
 
 /// The switches for a job submission, which may have read them together with its key.
@@ -52,10 +75,14 @@ pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> 
 pub async fn follow(core: Arc<Core>) {
     let mut is_readable = true;
     while !core.is_ending() {
-        match core.store.pause().await {
-            Ok(pause) => {
+        match tokio::try_join!(core.store.pause(), core.store.backend_pauses()) {
+            Ok((pause, backends)) => {
+                let context = core.system.accounts().context();
                 if *core.pause.read() != pause {
-                    core.system.accounts().context().publish_pause(pause);
+                    context.publish_pause(pause);
+                }
+                if *context.process.durable_backend_pauses.read() != backends {
+                    context.publish_backend_pauses(backends);
                 }
                 is_readable = true;
             }
@@ -69,30 +96,104 @@ pub async fn follow(core: Arc<Core>) {
     }
 }
 
-/// Changes the switches. Writes nothing if nothing changes.
+/// Changes the switches. Writes nothing if nothing changes. Clears the pauses of backends that the configuration no longer has.
+///
+/// # Errors
+/// `Invalid` if the configuration has no such backend
 pub async fn change(
     core: &Core,
     caller: &Caller,
     change: PauseChange,
     unnamed: UnnamedPauses,
-) -> Result<Pause, Error> {
+) -> Result<Pauses, Error> {
     let context = caller.operate()?;
     let guard = core.locks.operator.lock().await?;
-    let before = current(core).await?;
-    let pause = change.apply(&before, unnamed);
-    if pause != before {
-        let [was, is] = [&before, &pause].map(|it| Some(facts(it)));
-        let subject = Subject::default();
-        let entry = context.record(core, Action::PauseChange, subject, was, is);
-        let writes = vec![PAUSE.put(&(), &pause), entry];
-        let accounts = Arc::clone(core.system.accounts());
-        let known = pause.clone();
-        let publish = move || accounts.context().publish_pause(known);
-        let change = Change::under_lock(guard, writes).then(publish);
-        core.commit_pause(pause.clone(), change).await?;
+    let (models, backends) = tokio::try_join!(current(core), core.store.backend_pauses())?;
+    let before = Pauses { models, backends };
+    let defined = defined_backends(core);
+    check_backends(&change, &before.backends, &defined)?;
+    let backends = change.apply_to_backends(&before.backends, unnamed);
+    let after = Pauses {
+        backends: backends.only(|name| defined.iter().any(|it| it == name)),
+        models: change.apply(&before.models, unnamed),
+    };
+    let texts = after.backends.paused.iter();
+    let text = texts.map(|(name, it)| name.len() + it.reason.as_ref().map_or(0, String::len));
+    if text.sum::<usize>() > MAX_BACKEND_TEXT {
+        let message = "is too long together with the reasons of the other paused backends";
+        return Err(Error::field("reason", message));
+    }
+    let (is_model_change, is_backend_change) = (
+        after.models != before.models,
+        after.backends != before.backends,
+    );
+    if !is_model_change && !is_backend_change {
+        return Ok(after);
+    }
+    let [was, is] = [&before, &after].map(|it| Some(facts(it)));
+    let subject = Subject::default();
+    let mut writes = vec![context.record(core, Action::PauseChange, subject, was, is)];
+    if is_model_change {
+        writes.push(PAUSE.put(&(), &after.models));
+    }
+    if is_backend_change {
+        writes.push(BACKEND_PAUSES.put(&(), &after.backends));
+    }
+    let accounts = Arc::clone(core.system.accounts());
+    let (models, backends) = (after.models.clone(), after.backends.clone());
+    let publish = move || {
+        accounts.context().publish_pause(models);
+        accounts.context().publish_backend_pauses(backends);
+    };
+    let change = Change::under_lock(guard, writes).then(publish);
+    core.commit_pause(after.models.clone(), change).await?;
+    if is_model_change {
         wait_for_decisions(|| core.store.engine().transactions()).await?;
     }
-    Ok(pause)
+    Ok(after)
+}
+
+/// The names of the configured backends.
+fn defined_backends(core: &Core) -> Vec<String> {
+    let backends = core.system.backends().into_iter();
+    backends.map(|it| it.name).collect()
+}
+
+/// A backend that is still recorded as paused may be named although the configuration no longer has it.
+///
+/// # Errors
+/// `Invalid`
+fn check_backends(
+    change: &PauseChange,
+    before: &BackendPauses,
+    defined: &[String],
+) -> Result<(), Error> {
+    let mut faults = Vec::new();
+    let is_known = |name: &String| defined.contains(name) || before.of(name).is_some();
+    let lists = [
+        ("backends", &change.backends),
+        ("resume_backends", &change.resume_backends),
+    ];
+    for (field, names) in lists {
+        for (at, name) in names.iter().flatten().enumerate() {
+            if !is_known(name) {
+                let (name, defined) = (shown(name), defined.join(", "));
+                let message = format!("backend `{name}` is not defined; defined: {defined}");
+                faults.push(FieldFault::new(format!("{field}[{at}]"), message));
+            }
+        }
+    }
+    let is_paused = |name: &String| change.backends.iter().flatten().any(|it| it == name);
+    for (at, name) in change.resume_backends.iter().flatten().enumerate() {
+        if is_paused(name) {
+            let message = "the same call pauses this backend";
+            faults.push(FieldFault::new(format!("resume_backends[{at}]"), message));
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Error::invalid(faults)),
+    }
 }
 
 /// Waits until every decision of a node that may have read the previous switches has ended, so that no call is accepted on them after
@@ -116,8 +217,12 @@ async fn wait_for_decisions(
     Ok(())
 }
 
-/// The switches as the audit log records them; reasons only if there are any.
-fn facts(pause: &Pause) -> Value {
+/// The switches as the audit log records them; reasons and backends only if there are any.
+fn facts(pauses: &Pauses) -> Value {
+    let Pauses {
+        models: pause,
+        backends,
+    } = pauses;
     let tier = |tier: &Tier| (tier.as_str().to_owned(), json!(pause.tiers[tier.index()]));
     let mut facts = json!({
         "project": pause.project,
@@ -131,6 +236,13 @@ fn facts(pause: &Pause) -> Value {
         let reasons = Tier::ALL.iter().map(reason);
         let project = ("project".to_owned(), json!(pause.reasons.project));
         facts["reasons"] = Value::Object(reasons.chain([project]).collect());
+    }
+    if !backends.paused.is_empty() {
+        facts["backends"] = json!(backends.paused.keys().collect::<Vec<_>>());
+        let reasons = backends.paused.iter();
+        let reasons =
+            reasons.filter_map(|(name, it)| Some((name.clone(), json!(it.reason.as_ref()?))));
+        facts["backend_reasons"] = Value::Object(reasons.collect());
     }
     facts
 }

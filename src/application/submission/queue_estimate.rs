@@ -93,9 +93,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// `None` while the model is paused, or no job starts because the object store fails.
+    /// `None` while the model or all of its backends are paused, or no job starts because the object store fails.
     fn of(core: &Core, tier: Tier, now: Timestamp) -> Option<Self> {
-        if core.pause.read().covers(tier) || !core.system.can_store_images() {
+        let is_paused =
+            core.pause.read().covers(tier) || core.system.has_only_paused_backends(tier);
+        if is_paused || !core.system.can_store_images() {
             return None;
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);

@@ -1,17 +1,18 @@
 //! `tintype backend`: backends of a running server.
 
+use super::pause;
 use crate::cli::common::{Common, or_dash};
 use crate::cli::operator::read;
 use crate::cli::output::{Column, print_as};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tintype_api::{Backend, BackendTest, Page};
 
 pub const COLUMNS: [Column<Backend>; 8] = [
     ("BACKEND", |it| it.name.clone()),
-    ("STATE", |it| it.health.to_string()),
+    ("STATE", state),
     ("BUSY", |it| {
         let shared = if it.shared { " shared" } else { "" };
         format!("{} of {}{shared}", it.running, it.places)
@@ -26,6 +27,16 @@ pub const COLUMNS: [Column<Backend>; 8] = [
     }),
 ];
 
+/// The health, and the pause with its reason.
+fn state(backend: &Backend) -> String {
+    let health = &*backend.health;
+    match (backend.paused, &backend.paused_reason) {
+        (false, _) => health.to_owned(),
+        (true, None) => format!("{health}, paused"),
+        (true, Some(reason)) => format!("{health}, paused ({reason})"),
+    }
+}
+
 fn millis(duration: Option<u64>) -> String {
     or_dash(duration.map(|it| format!("{it} ms")))
 }
@@ -36,6 +47,31 @@ pub enum Command {
     List(Common),
     /// Test a backend without generating an image. Exits with code 1 if it does not work.
     Test(Test),
+    /// Pause backends: they get no new attempt, and what they run goes on.
+    Pause(Pause),
+    /// Resume paused backends.
+    Resume(Resume),
+}
+
+#[derive(Args)]
+pub struct Pause {
+    /// Names of the backends, as in [backends.NAME].
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Reason shown to operators, such as "new driver until 14:00".
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Resume {
+    /// Names of the backends.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Args)]
@@ -50,6 +86,21 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::List(common) => list(&common).await,
         Command::Test(Test { name, common }) => test(&name, &common).await,
+        Command::Pause(Pause {
+            names,
+            reason,
+            common,
+        }) => {
+            // Without a reason, a backend that is already paused keeps its reason.
+            let change = match reason {
+                Some(reason) => json!({"backends": names, "reason": reason}),
+                None => json!({"backends": names}),
+            };
+            change_pauses(change, &common).await
+        }
+        Command::Resume(Resume { names, common }) => {
+            change_pauses(json!({"resume_backends": names}), &common).await
+        }
     }
 }
 
@@ -60,6 +111,12 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         next_cursor: None,
     };
     common.show_list(list, &COLUMNS)
+}
+
+/// Sends only the named backends, so that concurrent changes of other switches are kept.
+async fn change_pauses(change: Value, common: &Common) -> anyhow::Result<()> {
+    let response = common.operator()?.patch("/pause", change).await?;
+    common.show(response, pause::describe)
 }
 
 async fn test(name: &str, common: &Common) -> anyhow::Result<()> {

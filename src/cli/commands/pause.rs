@@ -78,7 +78,7 @@ fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
     body.into()
 }
 
-fn describe(pause: Switches) -> String {
+pub(super) fn describe(pause: Switches) -> String {
     let row = |switch: &str| {
         let is_on = match switch {
             PROJECT => pause.project,
@@ -92,7 +92,17 @@ fn describe(pause: Switches) -> String {
             reason.unwrap_or_default(),
         ]
     };
-    table(&["WHAT", "STATE", "REASON"], SWITCHES.map(row).to_vec())
+    let mut rows = SWITCHES.map(row).to_vec();
+    // `tintype backend list` has the reasons.
+    let backend = |name: &String| {
+        vec![
+            format!("backend {name}"),
+            "paused".to_owned(),
+            String::new(),
+        ]
+    };
+    rows.extend(pause.backends.iter().map(backend));
+    table(&["WHAT", "STATE", "REASON"], rows)
 }
 
 #[cfg(test)]

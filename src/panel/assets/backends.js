@@ -1,7 +1,7 @@
 // The health of the service: the disk, and the backends.
-import { h } from "./dom.js";
-import { post } from "./api.js";
-import { attempt, notice } from "./dialogs.js";
+import { field, h } from "./dom.js";
+import { call, post } from "./api.js";
+import { attempt, dialog, notice } from "./dialogs.js";
 import { badge, bytes, millis, time } from "./format.js";
 
 const MEANING = {
@@ -25,6 +25,7 @@ function failures(it) {
 function lines(it) {
   const bad = ["degraded", "down", "probing"].includes(it.health);
   return [
+    it.paused ? h("div", { class: "wrap warn-text" }, "Paused: ", it.paused_reason ?? "no reason given") : null,
     failures(it) ? h("div", {}, failures(it)) : null,
     it.last_error ? h("div", { class: bad ? "bad-text wrap" : "wrap" }, bad ? "Last error " : "Earlier error ", time(it.last_error.at), `: ${it.last_error.message}`) : null,
     it.last_answer_at ? h("div", {}, "Last response ", time(it.last_answer_at)) : h("div", {}, it.last_error ? "No response since the start" : MEANING.unknown),
@@ -44,7 +45,22 @@ const finding = (kind, word, text) => h("li", { class: kind }, h("b", {}, word),
 const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": `Test of ${test.name}` },
   test.works.map((it) => finding("", "Works:", it)), test.fails.map((it) => finding("bad-text", "Fails:", it)));
 
-/** `tests` holds test results while the page is open; without it there is no test button. */
+/** Asks for the reason, and pauses the backend. */
+function askPause(name) {
+  const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", placeholder: "new driver until 14:00" }), "Shown to operators only.");
+  return dialog({ title: `Pause ${name}?`, text: "The backend gets no new jobs. What it runs goes on. If all backends of a model are paused, its jobs wait.", confirm: "Pause", success: "Paused",
+    fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null }) });
+}
+
+/** Pauses the backend, or resumes it. */
+function pauseButton({ name, paused }, reload) {
+  const resume = () => attempt(() => call("PATCH", "/pause", { resume_backends: [name] }), "Resumed");
+  const act = paused ? resume : () => askPause(name);
+  const verb = paused ? "Resume" : "Pause";
+  return h("button", { class: "button slim", type: "button", "aria-label": `${verb} ${name}`, onclick: () => act().then(reload) }, verb);
+}
+
+/** `tests` holds test results while the page is open; without it there are no buttons. */
 export function backends(list, tests, reload) {
   const test = async (name) => {
     const result = await attempt(() => post(`/backends/${encodeURIComponent(name)}/test`));
@@ -55,7 +71,8 @@ export function backends(list, tests, reload) {
   return h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
     h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
       h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, it.shared ? `${it.running} busy here, ${it.places} for all nodes` : `${it.running} of ${it.places} busy`),
-        h("span", { title: MEANING[it.health] }, badge(it.health)),
+        h("span", { title: MEANING[it.health] }, badge(it.health)), it.paused ? badge("paused") : null,
+        tests ? pauseButton(it, reload) : null,
         tests ? h("button", { class: "button slim", type: "button", "aria-label": `Test ${it.name}`, onclick: ({ currentTarget: button }) => { button.disabled = true; test(it.name).finally(() => { button.disabled = false; }); } }, "Test") : null)),
     h("div", { class: "small muted" }, lines(it), lastHour(it.last_hour)),
     tests?.has(it.name) ? testResult(tests.get(it.name)) : null)));

@@ -28,9 +28,10 @@ const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} 
 
 /** What a change of the pauses switched on and off. */
 function pauseWords({ before, after }) {
-  const switches = (it) => ({ everything: it?.project ?? false, ...it?.tiers });
+  const switches = (it) => ({ everything: it?.project ?? false, ...it?.tiers,
+    ...Object.fromEntries((it?.backends ?? []).map((name) => [`backend ${name}`, true])) });
   const [old, now] = [switches(before), switches(after)];
-  const changed = (on) => Object.keys(now).filter((name) => Boolean(now[name]) === on && Boolean(old[name]) !== on);
+  const changed = (on) => Object.keys({ ...old, ...now }).filter((name) => Boolean(now[name]) === on && Boolean(old[name]) !== on);
   const parts = [["paused", changed(true)], ["resumed", changed(false)]].filter(([, names]) => names.length);
   return parts.map(([verb, names]) => `${verb} ${listed(names)}`).join(" and ") || "changed the reason of a pause";
 }

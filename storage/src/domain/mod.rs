@@ -7,6 +7,7 @@ pub mod amount;
 pub mod api_key;
 pub mod aspect_ratio;
 pub mod audit_log;
+pub mod backend_pauses;
 pub mod batch;
 pub mod batch_member;
 pub mod caller;

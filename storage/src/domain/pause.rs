@@ -90,6 +90,10 @@ pub enum UnnamedPauses {
 pub struct PauseChange {
     pub project: Option<bool>,
     pub tiers: [Option<bool>; 3],
+    /// The backends to pause, by name.
+    pub backends: Option<Vec<String>>,
+    /// The backends to resume, by name.
+    pub resume_backends: Option<Vec<String>>,
     /// The reason of everything that the call pauses without its own reason.
     pub reason: Option<Option<String>>,
     /// Of the project, then in the order of [`Tier::ALL`].

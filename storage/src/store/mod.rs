@@ -60,12 +60,13 @@ pub use table::{AnyTable, Page, Record, RecordJsonError, Table};
 pub use table_key::{All, KeyBytes, TableKey, Under};
 pub use webhooks::MAX_WEBHOOKS;
 
+use crate::domain::backend_pauses::BackendPauses;
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
 use crate::engine::{Engine, EngineError, OnFailure};
 pub use crate::engine::{Write, Writes};
 use std::sync::Arc;
-use tables::PAUSE;
+use tables::{BACKEND_PAUSES, PAUSE};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -118,5 +119,9 @@ impl Store {
 
     pub async fn pause(&self) -> Result<Pause, StoreError> {
         Ok(PAUSE.get(self, &()).await?.unwrap_or_default())
+    }
+
+    pub async fn backend_pauses(&self) -> Result<BackendPauses, StoreError> {
+        Ok(BACKEND_PAUSES.get(self, &()).await?.unwrap_or_default())
     }
 }

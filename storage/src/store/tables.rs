@@ -9,6 +9,7 @@ use crate::domain::adoption::Adoption;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
+use crate::domain::backend_pauses::BackendPauses;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
@@ -117,6 +118,8 @@ tables! {
     /// The nodes' slots of shared backends.
     SHARED_SLOTS: () => SharedSlots = b"sshared slots" "shared_slots" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
+    /// A record besides the pauses of models, so that an older version still reads those.
+    BACKEND_PAUSES: () => BackendPauses = b"sbackend pauses" "backend_pauses";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Deliveries of earlier ends may have been deleted: verification distinguishes a deleted delivery from a lost one.
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";

@@ -1,7 +1,7 @@
 //! Arbitrary records of every kind, for properties of all records.
 
 use crate::support::{amount, at, units};
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -11,6 +11,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::batch_member::{BatchMember, InputUrls};
 use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::image_options::{Background, ImageOptions};
@@ -351,6 +352,11 @@ pub fn pauses() -> impl Strategy<Value = Pause> {
             tiers: reasons.1,
         },
     })
+}
+
+pub fn backend_pauses() -> impl Strategy<Value = BackendPauses> {
+    let pauses = option::of(words()).prop_map(|reason| BackendPause { reason });
+    btree_map(words(), pauses, 0..4).prop_map(|paused| BackendPauses { paused })
 }
 
 pub fn spendings() -> impl Strategy<Value = Spending> {

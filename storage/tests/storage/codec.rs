@@ -32,8 +32,8 @@ use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
     ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
-    BATCH_PROGRESS, DELETED_API_KEYS, ENDED_JOBS, FILE_BATCHES, IDEMPOTENCY, LEDGER, LIVE_JOBS,
-    OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
+    BACKEND_PAUSES, BATCH_PROGRESS, DELETED_API_KEYS, ENDED_JOBS, FILE_BATCHES, IDEMPOTENCY,
+    LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
 };
 use tintype_storage::store::{
     AnyTable as _, IdempotencyRecord, Made, Record, StoreError, Table, TableKey,
@@ -110,7 +110,10 @@ proptest! {
     fn audit_entries_read_back(record in audit_entries()) { survives(&AUDIT_LOG, &record)?; }
 
     #[test]
-    fn switches_read_back(record in pauses()) { survives(&PAUSE, &record)?; }
+    fn switches_read_back(record in pauses(), backends in backend_pauses()) {
+        survives(&PAUSE, &record)?;
+        survives(&BACKEND_PAUSES, &backends)?;
+    }
 
     #[test]
     fn spendings_read_back(record in spendings()) { survives(&API_KEY_SPENDING, &record)?; }
@@ -135,6 +138,7 @@ proptest! {
         drop(IDEMPOTENCY.decode(&bytes));
         drop(API_KEYS_BY_ID.decode(&bytes));
         drop(PAUSE.decode(&bytes));
+        drop(BACKEND_PAUSES.decode(&bytes));
         drop(AUDIT_LOG.decode(&bytes).map(|it| it.at.to_string()));
         drop(API_KEY_SPENDING.decode(&bytes).map(|it| it.fault()));
     }

@@ -199,8 +199,11 @@ fn rich() -> Arc<dyn Engine> {
     };
     rich.put(b'd', 40, &usage);
     let pause = pauses().new_tree(&mut rich.runner).expect("one").current();
+    let backends = backend_pauses();
+    let backends = backends.new_tree(&mut rich.runner).expect("one").current();
     let settings = [
         ("pause", encode(&pause)),
+        ("backend pauses", encode(&backends)),
         ("operator sessions", encode(&Generation(7))),
         ("first key", encode(&Mark)),
         ("deliveries forgotten before", encode(&at(8))),

@@ -117,6 +117,12 @@ impl Options {
         self
     }
 
+    /// Forgets these configuration keys.
+    pub fn unset(mut self, keys: &[&str]) -> Self {
+        self.flags.retain(|(key, _)| !keys.contains(&&**key));
+        self
+    }
+
     /// Sets the public URL unless the test has set one.
     pub(super) fn default_public_url(self, url: &str) -> Self {
         match self.flags.iter().any(|(key, _)| key == "server.public_url") {

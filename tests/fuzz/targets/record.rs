@@ -55,6 +55,7 @@ const CHECKS: &[(u8, Check)] = checks! {
     b'5' LAST_EXPORT
     b'6' ALARMS
     b'7' VAULT_KEY
+    b'8' BACKEND_PAUSES
 };
 
 pub fn run(input: &[u8]) {

@@ -55,6 +55,7 @@ fn start(store: Store, transport: Arc<HeldTransport>) -> Addr<DeliveryActor> {
             operator: None,
             stats: Arc::new(Stats::new(0, NOW)),
             durable_pause: Arc::default(),
+            durable_backend_pauses: Arc::default(),
             observer: None,
             fail_stop: FailStop::new(),
             node: Some(Arc::new(node)),

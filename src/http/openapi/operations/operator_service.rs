@@ -17,7 +17,7 @@ pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
         "running": 2,
         "live_jobs": 17,
         "throughput": {"window_seconds": 3600, "since": "2026-11-20T19:11:00.000Z", "done": 840, "failed": 2},
-        "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "shared": false, "running": 2, "last_answer_at": "2026-11-20T20:10:58.145Z", "last_error": null, "last_hour": {"tries": 842, "failed": 2, "p50_ms": 310, "p95_ms": 900}}],
+        "backends": [{"name": "builtin", "health": "up", "paused": false, "paused_reason": null, "faults": 0, "probe_in_seconds": null, "places": 2, "shared": false, "running": 2, "last_answer_at": "2026-11-20T20:10:58.145Z", "last_error": null, "last_hour": {"tries": 842, "failed": 2, "p50_ms": 310, "p95_ms": 900}}],
         "webhooks_pending": 1,
         "last_export_at": "2026-11-18T02:00:04.012Z",
     });
@@ -77,6 +77,7 @@ fn switches() -> Value {
         "project": false,
         "tiers": {"fast": true, "quality": false, "pro": false},
         "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null},
+        "backends": ["builtin"],
     })
 }
 
@@ -92,9 +93,10 @@ pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `PUT /pause`
 pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("setPause", "Service", "Set all pauses")
-        .text("Sets all switches: omitted ones are resumed. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A switch that stays paused keeps its reason unless the call sets another.")
+        .text("Sets all switches: omitted ones are resumed. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A paused backend gets no new attempt: its jobs go to the other backends of the model, or wait while all of them are paused. A switch that stays paused keeps its reason unless the call sets another.")
         .body(PauseChange::schema(&[]), &[
             ("Pause a model", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
+            ("Pause a backend", json!({"backends": ["builtin"], "reason": "new driver"})),
             ("Resume everything", json!({})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
@@ -107,6 +109,8 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
         .body(PauseChange::schema(&[]), &[
             ("Pause another model", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
             ("Resume a model", json!({"tiers": {"fast": false}})),
+            ("Pause a backend", json!({"backends": ["builtin"], "reason": "new driver"})),
+            ("Resume a backend", json!({"resume_backends": ["builtin"]})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
 }
