@@ -1,6 +1,6 @@
 //! The argument that names an API key: its id or its display name.
 
-use super::operator::{Operator, read};
+use super::operator::Operator;
 use anyhow::bail;
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -44,15 +44,11 @@ impl KeyRef {
             Self::Name(name) => name,
         };
         let path = operator.account_path(account, "/keys").await?;
-        let mut found = Vec::new();
-        for key in operator.list_all(&path).await?.data {
-            let key: ApiKey = read(key)?;
-            if key.name == *name {
-                found.push(key.key_id.to_string());
-            }
-        }
+        let keys: Vec<ApiKey> = operator.all(&path).await?;
+        let found = keys.iter().filter(|it| it.name == *name);
+        let found: Vec<&str> = found.map(|it| &*it.key_id).collect();
         match found.as_slice() {
-            [id] => Ok(id.clone()),
+            [id] => Ok((*id).to_owned()),
             [] => bail!(
                 "there is no key `{name}`; find its id with `tintype key list`, or with `tintype audit list --action key` if the key was deleted"
             ),

@@ -152,6 +152,14 @@ impl Operator {
         self.list(path, &[], PageOptions::default()).await
     }
 
+    /// The entries of [`list_all`](Self::list_all).
+    ///
+    /// # Errors
+    /// Those of [`list_all`](Self::list_all), or this version cannot read an entry.
+    pub async fn all<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
+        read_all(self.list_all(path).await?.data)
+    }
+
     /// The account that the option --account names, by id or name. Without the option, the only active account, or the only account.
     pub async fn account(&self, id_or_name: Option<&str>) -> anyhow::Result<Account> {
         self.find_account(id_or_name, "with --account ID_OR_NAME")
@@ -168,7 +176,7 @@ impl Operator {
         if let Some(id) = id_or_name.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
-        let all: Vec<Account> = read_all(self.list_all("/accounts").await?.data)?;
+        let all: Vec<Account> = self.all("/accounts").await?;
         let mut matches = candidates(&all, id_or_name);
         match (matches.len(), id_or_name) {
             (1, _) => Ok(matches.swap_remove(0)),

@@ -1,5 +1,6 @@
 //! Progress indicators, which are written to a terminal only.
 
+use actix_web::rt::System;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
@@ -22,4 +23,19 @@ pub fn spinner(message: &'static str) -> ProgressBar {
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(message);
     progress
+}
+
+/// Runs work behind a spinner, whose message the work may change.
+///
+/// # Errors
+/// Those of the work.
+pub fn run<T>(
+    message: &'static str,
+    work: impl AsyncFnOnce(&dyn Fn(String)) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let progress = spinner(message);
+    let say = |message: String| progress.set_message(message);
+    let outcome = System::new().block_on(work(&say))?;
+    progress.finish_and_clear();
+    Ok(outcome)
 }

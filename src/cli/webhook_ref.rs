@@ -1,7 +1,7 @@
 //! The argument that names a webhook: its id or its URL.
 
 use super::common::AccountScope;
-use super::operator::{Operator, read};
+use super::operator::Operator;
 use anyhow::bail;
 use std::str::FromStr;
 use tintype_api::Webhook;
@@ -33,11 +33,9 @@ impl WebhookRef {
             Self::Url(url) => url,
         };
         let (operator, list) = scope.path("/webhooks").await?;
-        for webhook in operator.list_all(&list).await?.data {
-            let webhook: Webhook = read(webhook)?;
-            if webhook.url == *url {
-                return Ok((operator, format!("/webhooks/{}", &*webhook.webhook_id)));
-            }
+        let webhooks: Vec<Webhook> = operator.all(&list).await?;
+        if let Some(webhook) = webhooks.iter().find(|it| it.url == *url) {
+            return Ok((operator, format!("/webhooks/{}", &*webhook.webhook_id)));
         }
         bail!("there is no webhook with the URL {url}; find it with `tintype webhook list`")
     }

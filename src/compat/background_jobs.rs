@@ -1,12 +1,12 @@
 //! Cancels jobs that run in the background, and opens their images: their callers look them up.
 
 use super::base64_body::StoredImage;
-use super::refusal::{Kind, Refusal};
+use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::caller::Caller;
-use crate::application::error::{ErrorKind, image_fault};
+use crate::application::error::ErrorKind;
+use crate::application::images::stored_image::{check_stored, read_fault};
 use crate::application::jobs;
-use crate::objects::ObjectError;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, ResultImage};
 
@@ -39,34 +39,7 @@ pub async fn open(
     job: &Job,
     image: &ResultImage,
 ) -> Result<StoredImage, Refusal> {
-    check_stored(state, job).await?;
+    check_stored(&state.core.store, job).await?;
     let opened = StoredImage::open(&state.jobs, &image.key).await;
-    opened.map_err(read_fault)
-}
-
-/// The object of an image is deleted after its record, and that may fail and be repeated later.
-///
-/// # Errors
-/// The image was deleted.
-async fn check_stored(state: &CompatState, job: &Job) -> Result<(), Refusal> {
-    match state
-        .core
-        .store
-        .is_image_deleted(job.account, job.id)
-        .await?
-    {
-        true => Err(deleted()),
-        false => Ok(()),
-    }
-}
-
-fn read_fault(error: ObjectError) -> Refusal {
-    match error {
-        ObjectError::NotFound { .. } => deleted(),
-        error => image_fault(error).into(),
-    }
-}
-
-fn deleted() -> Refusal {
-    Refusal::new(Kind::NoSuchObject, "the image is no longer stored")
+    Ok(opened.map_err(read_fault)?)
 }

@@ -3,7 +3,7 @@
 use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
 use super::refusal::Refusal;
-use super::scanner::{ImageFields, Piece, ScanFault, Scanner};
+use super::scanner::{ImageFields, Piece, Scanner};
 use crate::application::error::upload_fault;
 use crate::application::services::GenerationService;
 use crate::application::submission::generation_request::Input;
@@ -131,7 +131,9 @@ async fn read(
         if received_bytes > MAX_BODY_BYTES {
             return Err(too_large());
         }
-        scanner.push(&chunk, &mut pieces).map_err(scan_refusal)?;
+        scanner
+            .push(&chunk, &mut pieces)
+            .map_err(|fault| Refusal::body(fault.to_string()))?;
         for piece in pieces.drain(..) {
             collector.take(piece).await?;
         }
@@ -142,10 +144,6 @@ async fn read(
         text,
         images: collector.images,
     })
-}
-
-fn scan_refusal(fault: ScanFault) -> Refusal {
-    Refusal::body(fault.to_string())
 }
 
 struct ImageCollector<'a> {

@@ -77,6 +77,14 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
 }
 
 impl Dialect {
+    /// Of a response that is JSON.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Gemini => "application/json; charset=UTF-8",
+            Self::OpenAi => "application/json",
+        }
+    }
+
     /// The error code, if the dialect has one.
     pub fn code(self, refusal: &Refusal) -> Option<&'static str> {
         match (self, refusal.kind, &refusal.field) {

@@ -21,25 +21,6 @@ pub struct Disconnect {
     pub job: JobId,
 }
 
-/// Reports a disconnect when the future of a caller is dropped. That may be outside of a runtime, so the report neither awaits nor
-/// spawns.
-pub struct DisconnectSender(mpsc::UnboundedSender<Disconnect>);
-
-pub type DisconnectReceiver = mpsc::UnboundedReceiver<Disconnect>;
-
-impl DisconnectSender {
-    pub fn new() -> (Self, DisconnectReceiver) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
-    }
-
-    /// The queue is bounded by the number of connections.
-    pub fn send(&self, disconnected: Disconnect) {
-        // After the server has stopped there is no receiver. The next start cancels these jobs.
-        let _ = self.0.send(disconnected);
-    }
-}
-
 /// What happened to the job of a disconnected caller.
 pub enum CancelOutcome {
     Canceled,
@@ -54,7 +35,7 @@ pub enum CancelOutcome {
 pub async fn run(
     jobs: Data<JobService>,
     recent_calls: Arc<RecentCalls<JobId>>,
-    receiver: DisconnectReceiver,
+    receiver: mpsc::UnboundedReceiver<Disconnect>,
 ) {
     let all = stream::unfold(receiver, |mut receiver| async move {
         receiver

@@ -19,6 +19,19 @@ pub enum WaitOutcome {
     Blocked(String),
 }
 
+impl WaitOutcome {
+    /// The image, for an API that calls a blocked image an error.
+    ///
+    /// # Errors
+    /// A safety filter blocked the image.
+    pub fn image(self) -> Result<ResultImage, Refusal> {
+        match self {
+            Self::Image(image) => Ok(image),
+            Self::Blocked(reason) => Err(Refusal::new(Kind::Blocked, reason)),
+        }
+    }
+}
+
 /// Waits for a job on behalf of a caller. Dropping it before the job has started cancels the job, unless the job runs in the background.
 pub struct JobWaiter {
     state: web::Data<CompatState>,
@@ -75,8 +88,13 @@ impl JobWaiter {
         }
     }
 
-    pub fn account(&self) -> AccountId {
-        self.account
+    /// The record of the job.
+    ///
+    /// # Errors
+    /// The store fails, or the job was deleted meanwhile.
+    pub async fn record(&self) -> Result<Job, Refusal> {
+        let job = self.state.core.store.job(self.account, self.job).await?;
+        job.ok_or_else(no_job)
     }
 
     /// Lets repeated requests without an idempotency key find the job: a later attempt of an SDK while this caller waits, and all of
@@ -169,7 +187,7 @@ impl JobWaiter {
                 Err(Refusal::new(Kind::Unavailable, message))
             }
             Some(job) => wait_outcome(job),
-            None => Err(Refusal::new(Kind::Internal, "the job no longer exists")),
+            None => Err(no_job()),
         };
         self.on_drop = match outcome {
             Ok(WaitOutcome::Image(_)) => OnDrop::Detach,
@@ -284,12 +302,18 @@ impl Drop for JobWaiter {
             self.state.recent_calls.detach(request, detached, now);
         }
         if self.on_drop == OnDrop::Cancel {
-            self.state.disconnects.send(Disconnect {
+            // It may run outside of a runtime, so it neither awaits nor spawns. After the server has stopped there is no receiver. The
+            // next start cancels these jobs.
+            let _ = self.state.disconnects.send(Disconnect {
                 account: self.account,
                 job: self.job,
             });
         }
     }
+}
+
+fn no_job() -> Refusal {
+    Refusal::new(Kind::Internal, "the job no longer exists")
 }
 
 /// Was the job canceled because one of its callers disconnected?

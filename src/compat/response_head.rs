@@ -1,5 +1,8 @@
-//! The head of a response with images.
+//! The head of a response with images, and the response itself if it is sent as a whole.
 
+use super::base64_body::{self, Part};
+use super::dialect::Dialect;
+use super::job_waiter::{JobWaiter, mark_answered};
 use crate::web::streaming;
 use crate::web::submissions::idempotency_key;
 use actix_web::http::header;
@@ -16,4 +19,17 @@ pub fn response_head(replayed: bool) -> HttpResponseBuilder {
         response.insert_header(idempotency_key::REPLAYED);
     }
     response
+}
+
+/// A response of a known length. The waiting callers have their images once it is sent.
+pub fn image_response(
+    dialect: Dialect,
+    replayed: bool,
+    parts: Vec<Part>,
+    waiters: Vec<JobWaiter>,
+) -> HttpResponse {
+    let body = base64_body::sized_body(parts, mark_answered(waiters));
+    response_head(replayed)
+        .content_type(dialect.content_type())
+        .body(body)
 }

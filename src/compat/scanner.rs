@@ -218,27 +218,21 @@ impl Scanner {
     }
 
     fn begin_string(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
-        let in_inline_data = matches!(
-            self.levels.last(),
+        let (in_inline_data, awaits_name) = match self.levels.last() {
             Some(Level::Object {
-                is_inline: true,
+                is_inline,
+                awaits_name,
                 ..
-            })
-        );
-        let awaits_name = matches!(
-            self.levels.last(),
-            Some(Level::Object {
-                awaits_name: true,
-                ..
-            })
-        );
+            }) => (*is_inline, *awaits_name),
+            _ => (false, false),
+        };
         let name = self.member_name().filter(|_| self.may_have_image());
         match (self.fields, name) {
-            (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
-                self.begin_image(None, out);
-                return Ok(());
+            (ImageFields::InlineData, Some(Name::Data)) if !in_inline_data => {
+                self.state = kept_string(None);
             }
-            (ImageFields::DataUrlOrResult, Some(Name::Result)) => {
+            (ImageFields::InlineData | ImageFields::Data, Some(Name::Data))
+            | (ImageFields::DataUrlOrResult, Some(Name::Result)) => {
                 self.begin_image(None, out);
                 return Ok(());
             }
@@ -246,17 +240,8 @@ impl Scanner {
                 self.state = State::UrlStart(Box::default());
                 return Ok(());
             }
-            (ImageFields::Data, Some(Name::Data)) => {
-                self.begin_image(None, out);
-                return Ok(());
-            }
             (_, Some(Name::Signature)) => self.state = State::Skipped { escaped: false },
-            _ => {
-                self.state = State::Kept {
-                    name: awaits_name.then(Vec::new),
-                    escaped: false,
-                };
-            }
+            _ => self.state = kept_string(awaits_name.then(Vec::new)),
         }
         self.append_text(b"\"")
     }
@@ -304,10 +289,7 @@ impl Scanner {
             UrlKind::Other(raw) => {
                 self.state = match string_ends {
                     true => State::OutsideString,
-                    false => State::Kept {
-                        name: None,
-                        escaped: false,
-                    },
+                    false => kept_string(None),
                 };
                 self.append_text(b"\"")?;
                 self.append_text(&raw)
@@ -333,8 +315,7 @@ impl Scanner {
             out.push(Piece::End(outcome));
         }
         let scheme = match self.fields {
-            ImageFields::Data => "",
-            ImageFields::InlineData => "",
+            ImageFields::Data | ImageFields::InlineData => "",
             ImageFields::DataUrl | ImageFields::DataUrlOrResult => DATA_SCHEME,
         };
         let number = format!("\"{scheme}{}\"", self.images);
@@ -375,6 +356,13 @@ impl Image {
             Ok(bytes) => push_bytes(bytes, out),
             Err(fault) => self.fault = Some(fault),
         }
+    }
+}
+
+fn kept_string(name: Option<Vec<u8>>) -> State {
+    State::Kept {
+        name,
+        escaped: false,
     }
 }
 
@@ -424,11 +412,10 @@ fn parse_name(raw: &[u8]) -> Name {
     let name: String = serde_json::from_slice(&quoted).unwrap_or_default();
     match name.as_str() {
         "inlineData" | "inline_data" => Name::InlineData,
-        "signature" => Name::Signature,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
         "result" => Name::Result,
-        "thoughtSignature" | "thought_signature" => Name::Signature,
+        "signature" | "thoughtSignature" | "thought_signature" => Name::Signature,
         _ => Name::Other,
     }
 }

@@ -1,6 +1,6 @@
 //! State of the synchronous APIs, shared by all workers.
 
-use super::disconnect::{self, DisconnectSender};
+use super::disconnect::{self, Disconnect};
 use super::recent_calls::{RecentCalls, RefusedCalls, RequestIdentity};
 use crate::application::core::Core;
 use crate::application::file_batches::RETRY_WINDOW;
@@ -14,6 +14,7 @@ use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::{AccountId, FileId, JobId, KeyId};
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// How long a repeated request gets the image of an earlier one.
 const IMAGE_RETENTION: Duration = Duration::from_secs(120);
@@ -24,7 +25,8 @@ pub struct CompatState {
     pub accounts: Data<AccountService>,
     pub jobs: Data<JobService>,
     pub generations: Data<GenerationService>,
-    pub disconnects: DisconnectSender,
+    /// Bounded by the number of connections.
+    pub disconnects: UnboundedSender<Disconnect>,
     /// SDKs retry: one after a lost connection, others after a 504 if configured.
     pub recent_calls: Arc<RecentCalls<JobId>>,
     pub recent_uploads: RecentCalls<FileId>,
@@ -43,7 +45,7 @@ impl CompatState {
         generations: &Data<GenerationService>,
     ) -> Self {
         let recent_calls = Arc::new(RecentCalls::new(IMAGE_RETENTION));
-        let (disconnects, disconnected) = DisconnectSender::new();
+        let (disconnects, disconnected) = unbounded_channel();
         let cancel = disconnect::run(jobs.clone(), Arc::clone(&recent_calls), disconnected);
         spawn(cancel);
         Self {

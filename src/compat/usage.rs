@@ -1,7 +1,7 @@
 //! Token counts for clients that read them. They do not affect the price, which is fixed per image.
 
 use serde_json::{Value, json};
-use tintype_storage::domain::job::ResultImage;
+use tintype_storage::domain::job::{Job, ResultImage};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// Tokens of one input image: Google's count for one tile.
@@ -45,6 +45,18 @@ impl PromptTokens {
             "total_tokens": self.total() + output,
         })
     }
+}
+
+/// The `usage` of a job in OpenAI's responses.
+pub fn of_job(job: &Job, prompt: &str) -> Value {
+    let prompt = PromptTokens::estimate(prompt, input_images(job));
+    prompt.openai_usage(image_tokens(job.tier, job.resolution))
+}
+
+/// The number of input images without the mask.
+pub fn input_images(job: &Job) -> usize {
+    let mask = usize::from(job.options().has_mask);
+    job.inputs.len().saturating_sub(mask)
 }
 
 /// Output tokens of an image, as published for the models of the tiers.

@@ -3,6 +3,7 @@
 use super::guard::SignedIn;
 use super::{cookie, form};
 use crate::application::core::Core;
+use crate::application::core::call_origin::CallOrigin;
 use crate::application::credentials::passwords;
 use crate::application::people::sessions::{self, NewSession, User};
 use crate::application::people::{invitation_links, password_change, sign_in};
@@ -19,16 +20,29 @@ use tintype_storage::engine::Direction;
 use tintype_storage::store::All;
 use tintype_storage::store::tables::PEOPLE;
 
+/// Fits the longest email address and two of the longest passwords with every character escaped.
+const MAX_BYTES: usize = 8 << 10;
+
+/// The fields of a call, and its origin for the audit log.
+async fn read<const N: usize>(
+    names: [&'static str; N],
+    request: &HttpRequest,
+    payload: web::Payload,
+    accounts: &AccountService,
+) -> Result<([String; N], CallOrigin), Problem> {
+    let fields = form::strings(MAX_BYTES, names, request, payload, &accounts.settings).await?;
+    Ok((fields, audit_context::origin(request, accounts)))
+}
+
 /// `POST /session/operator`: signs in with the operator token.
 pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
-    let origin = audit_context::origin(&request, &accounts);
+    let ([token], origin) = read(["token"], &request, payload, &accounts).await?;
     let session = sign_in::sign_in_operator(&accounts, &origin, &token).await?;
-    signed_in(&accounts.core, &accounts.settings, session).await
+    signed_in(&accounts, session).await
 }
 
 /// `POST /session`: signs in with email address and password.
@@ -37,15 +51,15 @@ pub async fn sign_in(
     payload: web::Payload,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let names = ["email", "password"];
-    let [email, password] = form::strings(names, &request, payload, &accounts.settings).await?;
-    let origin = audit_context::origin(&request, &accounts);
+    let ([email, password], origin) =
+        read(["email", "password"], &request, payload, &accounts).await?;
     let session = sign_in::sign_in_person(&accounts, &origin, &email, password).await?;
-    signed_in(&accounts.core, &accounts.settings, session).await
+    signed_in(&accounts, session).await
 }
 
 /// Responds with the session and its cookie.
-async fn signed_in(core: &Core, settings: &Settings, session: NewSession) -> HttpResult {
+async fn signed_in(accounts: &AccountService, session: NewSession) -> HttpResult {
+    let AccountService { core, settings, .. } = accounts;
     let lifetime = Session::LIFETIME.as_secs();
     let cookie = cookie::write(&settings.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
@@ -141,11 +155,15 @@ pub async fn change_password(
         let detail = "the operator has no password; the operator token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };
-    let names = ["current_password", "password"];
-    let [current, password] = form::strings(names, &request, payload, &accounts.settings).await?;
-    let origin = audit_context::origin(&request, &accounts);
+    let ([current, password], origin) = read(
+        ["current_password", "password"],
+        &request,
+        payload,
+        &accounts,
+    )
+    .await?;
     let changed = password_change::change_password(&accounts, &origin, person, current, password);
-    signed_in(&accounts.core, &accounts.settings, changed.await?).await
+    signed_in(&accounts, changed.await?).await
 }
 
 fn signed_out(settings: &Settings) -> HttpResponse {
@@ -163,8 +181,7 @@ pub async fn show_invitation(
     payload: web::Payload,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
-    let origin = audit_context::origin(&request, &accounts);
+    let ([token], origin) = read(["token"], &request, payload, &accounts).await?;
     let person = invitation_links::invited_person(&accounts, &origin, &token).await?;
     let account = accounts.core.store.account(person.account).await?;
     Ok(HttpResponse::Ok().json(json!({
@@ -181,9 +198,8 @@ pub async fn accept_invitation(
     payload: web::Payload,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let names = ["token", "password"];
-    let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
-    let origin = audit_context::origin(&request, &accounts);
+    let ([token, password], origin) =
+        read(["token", "password"], &request, payload, &accounts).await?;
     let session = invitation_links::accept_invitation(&accounts, &origin, &token, password).await?;
-    signed_in(&accounts.core, &accounts.settings, session).await
+    signed_in(&accounts, session).await
 }

@@ -1,6 +1,7 @@
 //! Webhooks and deliveries as only the panel shows them: verified and counted, with the requests that were sent, and the webhook of the
 //! operator.
 
+use super::form;
 use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
@@ -11,15 +12,13 @@ use crate::application::settings::Settings;
 use crate::application::webhooks;
 use crate::application::webhooks::deliveries;
 use crate::web::auth::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
-use crate::web::body;
-use crate::web::problem::{HttpResult, Problem};
+use crate::web::problem::HttpResult;
 use crate::web::queries::query;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tintype_api::Fields;
 use tintype_storage::domain::delivery::{Attempt, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::engine::Wait as _;
@@ -35,11 +34,7 @@ pub async fn verify(
     settings: Data<Settings>,
     webhooks: Data<WebhookService>,
 ) -> HttpResult {
-    let body = body::read_json_within(MAX_BYTES, &request, payload, &settings).await?;
-    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
-    let text = fields.required_string("delivery");
-    fields.finish(&["delivery"]).map_err(Problem::validation)?;
-    let text = text.unwrap_or_default();
+    let [text] = form::strings(MAX_BYTES, ["delivery"], &request, payload, &settings).await?;
     let verified = webhooks::verify(&webhooks, &of.webhook, &text).await?;
     let checks = verified
         .report

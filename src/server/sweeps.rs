@@ -286,7 +286,8 @@ impl Deletion for Option<JobDeletion> {
     }
 
     async fn commit(self, core: &Core, guard: Option<ChangeGuard>) -> Option<()> {
-        core.commit_job_deletion(self?, guard).await.ok()
+        // Only a sweep under a lock finds jobs.
+        core.commit_job_deletion(self?, guard?).await.ok()
     }
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::decide;
 use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::VAULT_KEY;
@@ -140,6 +141,12 @@ impl Vault {
             .encrypt(&XNonce::from(nonce), payload)
             .unwrap_or_default();
         SealedSecret([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// Can the secrets be decrypted that sign the deliveries of this webhook now?
+    pub fn opens(&self, webhook: &Webhook, now: Timestamp) -> bool {
+        let mut secrets = webhook.signing_secrets(now).into_iter();
+        secrets.all(|it| self.open(webhook.id, it).is_ok())
     }
 
     pub fn open(&self, webhook: WebhookId, sealed: &SealedSecret) -> Result<Secret, VaultError> {

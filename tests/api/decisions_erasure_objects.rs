@@ -124,7 +124,7 @@ fn no_job_is_skipped_if_retention_deletes_another_while_an_erasure_deletes_texts
         .unwrap();
     let deletion = deletion.expect("an old job that is no favourite");
     let system = actix_web::rt::System::new();
-    let deleted = system.block_on(core.commit_job_deletion(deletion, Some(guard)));
+    let deleted = system.block_on(core.commit_job_deletion(deletion, guard));
     deleted.unwrap();
 
     let mut step = first.join().unwrap();

@@ -127,7 +127,7 @@ fn failures_of_one_account_do_not_open_the_breaker_while_another_account_succeed
 #[test]
 fn unusable_images_open_the_breaker_and_queued_jobs_wait() {
     run(async {
-        let first = ScriptedGenerator::new(vec![Act::Broken; 5], Act::Image);
+        let first = ScriptedGenerator::new(vec![Act::BackendFault; 5], Act::Image);
         let world = Plan::with(first.clone(), 1).start();
         for account in [A, B, A, B, A] {
             let id = world.accept(account, Tier::Fast, "a fox").await;
@@ -174,7 +174,7 @@ fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
 #[test]
 fn the_health_of_a_backend_follows_its_answers() {
     run(async {
-        let acts = vec![Act::Transient(None), Act::Image, Act::Broken];
+        let acts = vec![Act::Transient(None), Act::Image, Act::BackendFault];
         let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         let first = || world.system.backends().swap_remove(0);
@@ -246,7 +246,7 @@ fn jobs_are_still_tried_when_all_breakers_are_open() {
 #[test]
 fn answers_without_an_image_are_retried_and_keep_the_breaker_closed() {
     run(async {
-        let first = ScriptedGenerator::always(Act::Nothing);
+        let first = ScriptedGenerator::always(Act::NoImage);
         let mut plan = Plan::with(first.clone(), 1);
         plan.retries = 6;
         let world = plan.start();
@@ -388,7 +388,7 @@ fn a_job_of_another_account_that_came_during_a_probe_begins_when_the_probe_fails
 #[test]
 fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
     run(async {
-        for act in [Act::NotAsked, Act::Unsound, Act::Storage] {
+        for act in [Act::Unsupported, Act::InvalidRequest, Act::Storage] {
             let mut acts = vec![Act::Transient(None); 4];
             acts.push(act.clone());
             acts.push(Act::Transient(None));
@@ -408,7 +408,7 @@ fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
 fn after_a_probe_that_does_not_reach_the_backend_the_next_run_probes() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
-        acts.push(Act::NotAsked);
+        acts.push(Act::Unsupported);
         let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         one_after_the_other(&world, 5).await;
@@ -440,7 +440,7 @@ fn the_late_answer_of_a_try_that_timed_out_is_ignored() {
 fn a_backend_that_rejects_every_request_costs_a_few_jobs_and_not_the_whole_queue() {
     run(async {
         for (act, error) in [
-            (Act::Unusable, "its key is wrong"),
+            (Act::BackendRejectsAll, "its key is wrong"),
             (Act::Misconfigured, "it has no model"),
         ] {
             let generator = ScriptedGenerator::new(vec![act; 6], Act::Image);

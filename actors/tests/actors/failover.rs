@@ -37,9 +37,9 @@ fn in_state(world: &World, jobs: &[JobId], word: &str) -> usize {
 fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
     run(async {
         for act in [
-            Act::Broken,
-            Act::Declined,
-            Act::NotAsked,
+            Act::BackendFault,
+            Act::BackendLimit,
+            Act::Unsupported,
             Act::Transient(None),
         ] {
             // Twenty times a hundred seconds on one slot, and a deadline of ten minutes for each run.
@@ -58,7 +58,7 @@ fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
 #[test]
 fn waiting_failovers_limit_the_jobs_that_start() {
     run(async {
-        let (plan, second) = broken_and_slow(Act::Declined);
+        let (plan, second) = broken_and_slow(Act::BackendLimit);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
         until("one runs", || second.running() == 1).await;
@@ -83,7 +83,7 @@ fn waiting_failovers_limit_the_jobs_that_start() {
 #[test]
 fn failovers_do_not_block_other_tiers_or_accounts() {
     run(async {
-        let (mut plan, second) = broken_and_slow(Act::Declined);
+        let (mut plan, second) = broken_and_slow(Act::BackendLimit);
         plan.pro = Some(vec![1]);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
@@ -102,7 +102,7 @@ fn failovers_do_not_block_other_tiers_or_accounts() {
 #[test]
 fn a_run_waiting_for_its_next_backend_completes_during_a_graceful_shutdown() {
     run(async {
-        let (plan, second) = broken_and_slow(Act::Declined);
+        let (plan, second) = broken_and_slow(Act::BackendLimit);
         let world = plan.start();
         let jobs = accepted(&world, 2).await;
         until("one runs and one waits", || {
@@ -164,16 +164,16 @@ fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
 fn a_job_fails_with_the_error_that_may_pass_or_else_with_the_fault_of_a_backend() {
     run(async {
         for (first, second, error) in [
-            (Act::Transient(None), Act::NotAsked, "it is busy"),
-            (Act::Transient(None), Act::Broken, "it is busy"),
-            (Act::Broken, Act::Transient(None), "it is busy"),
-            (Act::Broken, Act::NotAsked, "it is broken"),
-            (Act::NotAsked, Act::Broken, "it is broken"),
-            (Act::NotAsked, Act::NotAsked, "it takes no such thing"),
-            (Act::Transient(None), Act::Declined, "it is busy"),
-            (Act::Declined, Act::Broken, "it is broken"),
-            (Act::NotAsked, Act::Declined, "it is too large"),
-            (Act::Transient(None), Act::Refuse, "no such thing"),
+            (Act::Transient(None), Act::Unsupported, "it is busy"),
+            (Act::Transient(None), Act::BackendFault, "it is busy"),
+            (Act::BackendFault, Act::Transient(None), "it is busy"),
+            (Act::BackendFault, Act::Unsupported, "it is broken"),
+            (Act::Unsupported, Act::BackendFault, "it is broken"),
+            (Act::Unsupported, Act::Unsupported, "it takes no such thing"),
+            (Act::Transient(None), Act::BackendLimit, "it is busy"),
+            (Act::BackendLimit, Act::BackendFault, "it is broken"),
+            (Act::Unsupported, Act::BackendLimit, "it is too large"),
+            (Act::Transient(None), Act::Refused, "no such thing"),
         ] {
             let mut plan = Plan::with(ScriptedGenerator::always(first), 1);
             plan.backends.push((ScriptedGenerator::always(second), 1));

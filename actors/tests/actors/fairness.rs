@@ -83,7 +83,7 @@ fn a_backend_never_has_more_runs_than_slots() {
 #[test]
 fn failover_respects_the_slots_of_the_second_backend() {
     run(async {
-        let (first, second) = (ScriptedGenerator::always(Act::Declined), slow());
+        let (first, second) = (ScriptedGenerator::always(Act::BackendLimit), slow());
         let mut plan = Plan::with(first.clone(), 8);
         plan.backends.push((second.clone(), 2));
         plan.route = vec![0, 1];
@@ -101,7 +101,7 @@ fn failover_respects_the_slots_of_the_second_backend() {
 #[test]
 fn a_run_waiting_for_the_second_backend_occupies_no_slot_of_the_first() {
     run(async {
-        let first = ScriptedGenerator::new([Act::Broken, Act::Broken], Act::Image);
+        let first = ScriptedGenerator::new([Act::BackendFault, Act::BackendFault], Act::Image);
         let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(100)));
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));

@@ -23,17 +23,17 @@ pub enum Act {
     Take(Duration),
     /// Reports half of the image, and after this time a transient failure.
     Half(Duration),
-    Refuse,
-    Block,
-    Nothing,
+    Refused,
+    Blocked,
+    NoImage,
     Transient(Option<Duration>),
     Unreachable,
-    Broken,
+    BackendFault,
     Misconfigured,
-    Unusable,
-    Declined,
-    NotAsked,
-    Unsound,
+    BackendRejectsAll,
+    BackendLimit,
+    Unsupported,
+    InvalidRequest,
     Storage,
     Panic,
     /// Never answers.
@@ -169,9 +169,9 @@ impl Generator for ScriptedGenerator {
                         retry_after: None,
                     })
                 }
-                Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
-                Act::Nothing => Err(GenerateError::NoImage("only words".into())),
-                Act::Block => Err(GenerateError::Blocked("violence".into())),
+                Act::Refused => Err(GenerateError::Refused("no such thing".into())),
+                Act::NoImage => Err(GenerateError::NoImage("only words".into())),
+                Act::Blocked => Err(GenerateError::Blocked("violence".into())),
                 Act::Transient(retry_after) => {
                     set_cause("its log says more");
                     Err(GenerateError::Transient {
@@ -180,12 +180,18 @@ impl Generator for ScriptedGenerator {
                     })
                 }
                 Act::Unreachable => Err(GenerateError::Unreachable("it is off".into())),
-                Act::Broken => Err(GenerateError::BackendFault("it is broken".into())),
+                Act::BackendFault => Err(GenerateError::BackendFault("it is broken".into())),
                 Act::Misconfigured => Err(GenerateError::Misconfigured("it has no model".into())),
-                Act::Unusable => Err(GenerateError::BackendRejectsAll("its key is wrong".into())),
-                Act::Declined => Err(GenerateError::BackendLimit("it is too large".into())),
-                Act::NotAsked => Err(GenerateError::Unsupported("it takes no such thing".into())),
-                Act::Unsound => Err(GenerateError::InvalidRequest("the input is damaged".into())),
+                Act::BackendRejectsAll => {
+                    Err(GenerateError::BackendRejectsAll("its key is wrong".into()))
+                }
+                Act::BackendLimit => Err(GenerateError::BackendLimit("it is too large".into())),
+                Act::Unsupported => {
+                    Err(GenerateError::Unsupported("it takes no such thing".into()))
+                }
+                Act::InvalidRequest => {
+                    Err(GenerateError::InvalidRequest("the input is damaged".into()))
+                }
                 Act::Storage => Err(GenerateError::Storage("the disk is gone".into())),
                 Act::Panic => panic!("as the script says"),
                 Act::Hang => std::future::pending().await,

@@ -41,8 +41,8 @@ fn an_image_is_stored_and_charged_and_its_inputs_are_deleted() {
 fn refused_and_blocked_requests_do_not_fail_over() {
     run(async {
         for (act, error) in [
-            (Act::Refuse, "no such thing"),
-            (Act::Block, "blocked for safety: violence"),
+            (Act::Refused, "no such thing"),
+            (Act::Blocked, "blocked for safety: violence"),
         ] {
             let (first, second) = (ScriptedGenerator::always(act), quick());
             let mut plan = Plan::with(first.clone(), 1);

@@ -166,7 +166,7 @@ fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
     run(async {
         for last in ["a failed job", "a webhook"] {
             let engine = fresh("100");
-            let refuses = ScriptedGenerator::always(Act::Refuse);
+            let refuses = ScriptedGenerator::always(Act::Refused);
             let world = Plan::over(Arc::clone(&engine) as _, refuses, 1).start();
             let made = if last == "a webhook" {
                 let now = Timestamp::from_millis(START + 1_000);

@@ -70,7 +70,7 @@ fn after_the_last_try_the_run_fails_over_with_the_model_of_the_next_backend() {
 #[test]
 fn a_broken_backend_is_not_retried_and_the_job_reports_the_last_error() {
     run(async {
-        let first = ScriptedGenerator::always(Act::Broken);
+        let first = ScriptedGenerator::always(Act::BackendFault);
         let second = ScriptedGenerator::always(Act::Transient(None));
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));

@@ -102,14 +102,14 @@ fn a_lost_notification_only_delays_the_waiting_caller() {
 fn each_failure_has_its_kind() {
     run(async {
         for (act, kind) in [
-            (Act::Refuse, FailureKind::Refused),
-            (Act::Declined, FailureKind::Refused),
-            (Act::NotAsked, FailureKind::Refused),
-            (Act::Block, FailureKind::Blocked),
+            (Act::Refused, FailureKind::Refused),
+            (Act::BackendLimit, FailureKind::Refused),
+            (Act::Unsupported, FailureKind::Refused),
+            (Act::Blocked, FailureKind::Blocked),
             (Act::Transient(None), FailureKind::Unavailable),
             (Act::Hang, FailureKind::TimedOut),
             (Act::Unreachable, FailureKind::Unavailable),
-            (Act::Broken, FailureKind::Broken),
+            (Act::BackendFault, FailureKind::Broken),
             (Act::Misconfigured, FailureKind::Broken),
             (Act::Panic, FailureKind::Broken),
         ] {

@@ -17,12 +17,12 @@ use tokio::time::{Instant, sleep};
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Image,
-    Busy,
+    Transient,
     Slow,
-    Refuse,
-    Block,
-    Nothing,
-    Broken,
+    Refused,
+    Blocked,
+    NoImage,
+    BackendFault,
     Panic,
     Hang,
 }
@@ -40,12 +40,12 @@ const ACTS: [Act; 20] = [
     Act::Image,
     Act::Slow,
     Act::Slow,
-    Act::Busy,
-    Act::Busy,
-    Act::Refuse,
-    Act::Block,
-    Act::Nothing,
-    Act::Broken,
+    Act::Transient,
+    Act::Transient,
+    Act::Refused,
+    Act::Blocked,
+    Act::NoImage,
+    Act::BackendFault,
     Act::Panic,
     Act::Hang,
 ];
@@ -80,7 +80,7 @@ impl SimulatedBackend {
             *down_until = Some(Instant::now() + rng.millis(5_000, 180_000));
         }
         match *down_until {
-            Some(until) if Instant::now() < until => Act::Busy,
+            Some(until) if Instant::now() < until => Act::Transient,
             _ => rng.pick(&ACTS).unwrap_or(Act::Image),
         }
     }
@@ -112,16 +112,16 @@ impl Generator for SimulatedBackend {
                 world.rng.millis(4_000, 45_000),
                 Ok(GeneratedImage::own(vec![1])),
             ),
-            Act::Busy => (
+            Act::Transient => (
                 world.rng.millis(0, 50),
                 Err(transient(
                     world.rng.one_in(3).then(|| world.rng.millis(100, 20_000)),
                 )),
             ),
-            Act::Refuse => (short, Err(GenerateError::Refused("no such thing".into()))),
-            Act::Block => (short, Err(GenerateError::Blocked("violence".into()))),
-            Act::Nothing => (short, Err(GenerateError::NoImage("only words".into()))),
-            Act::Broken => (
+            Act::Refused => (short, Err(GenerateError::Refused("no such thing".into()))),
+            Act::Blocked => (short, Err(GenerateError::Blocked("violence".into()))),
+            Act::NoImage => (short, Err(GenerateError::NoImage("only words".into()))),
+            Act::BackendFault => (
                 short,
                 Err(GenerateError::BackendFault("it is broken".into())),
             ),

@@ -161,14 +161,14 @@ impl Core {
         changed.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
-    /// Commits a deletion of ended jobs, and releases the guard, if there is one.
+    /// Commits a deletion of ended jobs, and releases the guard.
     ///
     /// # Errors
     /// A record is damaged, or the engine failed, which stops the service.
     pub async fn commit_job_deletion(
         &self,
         mut deletion: JobDeletion,
-        guard: Option<ChangeGuard>,
+        guard: ChangeGuard,
     ) -> Result<(), StoreError> {
         let change = Change::under_lock(guard, deletion.writes);
         let (writes, then, outcome) = with_outcome(change);

@@ -3,4 +3,5 @@
 pub mod deletion;
 pub mod favourites;
 pub(crate) mod interrupted_deletions;
+pub(crate) mod stored_image;
 pub(crate) mod thumbnails;

@@ -2,10 +2,10 @@
 
 use super::generation_request::Input;
 use crate::application::core::Core;
-use crate::application::error::{Error, ErrorKind, image_fault, upload_fault};
+use crate::application::error::{Error, upload_fault};
+use crate::application::images::stored_image::{check_stored, read_fault};
 use crate::application::services::GenerationService;
 use crate::inputs::StoredUpload;
-use crate::objects::ObjectError;
 use futures_util::StreamExt as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::ResultImage;
@@ -72,20 +72,6 @@ async fn find(
         let message = format!("has no image: its job is {}", job.state.as_str());
         return Err(Error::field(field, message));
     };
-    // The object is deleted after its record, and that may fail and be repeated later.
-    match core.store.is_image_deleted(account, id).await? {
-        true => Err(gone()),
-        false => Ok(Some(image.clone())),
-    }
-}
-
-fn read_fault(error: ObjectError) -> Error {
-    match error {
-        ObjectError::NotFound { .. } => gone(),
-        error => image_fault(error),
-    }
-}
-
-fn gone() -> Error {
-    Error::new(ErrorKind::Gone, "the image is no longer stored")
+    check_stored(&core.store, &job).await?;
+    Ok(Some(image.clone()))
 }

@@ -67,11 +67,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .clone()
         .context("give the repository of the backup")?;
     let config = arguments.access.config()?;
-    let progress = progress::spinner("reading records");
-    let say = |message: String| progress.set_message(message);
-    let created = create_backup(&arguments, &config, &place, &say);
-    let (manifest, noted) = actix_web::rt::System::new().block_on(created)?;
-    progress.finish_and_clear();
+    let create = async |say: &dyn Fn(String)| create_backup(&arguments, &config, &place, say).await;
+    let (manifest, noted) = progress::run("reading records", create)?;
     if let Err(error) = noted {
         note(&format!(
             "the metrics and `tintype stats` do not show this backup, because its time could not be recorded: {error:#}"
@@ -287,15 +284,12 @@ struct Prune {
 }
 
 fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
-    let progress = progress::spinner("reading the manifests");
-    let say = |message: String| progress.set_message(message);
     let keep = usize::try_from(arguments.keep)?;
-    let pruned = actix_web::rt::System::new().block_on(async {
+    let pruned = progress::run("reading the manifests", async |say| {
         check_location(&arguments.place, None)?;
         let repository = Repository::open_existing(&arguments.place)?;
-        prune(&repository, keep, arguments.dry_run, &say).await
+        prune(&repository, keep, arguments.dry_run, say).await
     })?;
-    progress.finish_and_clear();
     print_as(arguments.json, &pruned, || {
         let verb = match arguments.dry_run {
             true => "would remove",

@@ -183,10 +183,7 @@ async fn path(operator: &Operator, target: &Target, part: &str) -> anyhow::Resul
 
 /// Names the job that does not exist. The server does not, because its answer must be the same for the job of another account.
 fn name_job(error: anyhow::Error, id: JobId, account: Option<&str>) -> anyhow::Error {
-    let is_unknown = error
-        .downcast_ref()
-        .is_some_and(ErrorResponse::is_not_found);
-    match (is_unknown, account) {
+    match (is_not_found(&error), account) {
         (false, _) => error,
         (true, None) => {
             anyhow::anyhow!("there is no job {id}; find its id with `tintype job list`")
@@ -195,6 +192,12 @@ fn name_job(error: anyhow::Error, id: JobId, account: Option<&str>) -> anyhow::E
             "the account `{account}` has no job {id}; find its id with `tintype job list`, or omit --account to search all accounts"
         ),
     }
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref()
+        .is_some_and(ErrorResponse::is_not_found)
 }
 
 /// The id of the account of a job.

@@ -61,11 +61,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let source = arguments.settings.load_for_records()?;
     record_source::require_store(&source)?;
     let target = target_config(&arguments, &source)?;
-    let progress = progress::spinner("checking source and target");
-    let say = |message: String| progress.set_message(message);
-    let moving = move_all(&source, &target, arguments.even_with_faults, &say);
-    let moved = actix_web::rt::System::new().block_on(moving)?;
-    progress.finish_and_clear();
+    let moved = progress::run("checking source and target", async |say| {
+        move_all(&source, &target, arguments.even_with_faults, say).await
+    })?;
     print(&outcome_text(&source, &target, &moved))?;
     Ok(ExitCode::SUCCESS)
 }

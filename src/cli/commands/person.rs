@@ -1,7 +1,7 @@
 //! `tintype person`: people who sign in to the panel of an account.
 
 use crate::cli::common::{AccountScope, or_dash};
-use crate::cli::operator::{Operator, read};
+use crate::cli::operator::Operator;
 use crate::cli::output::{Column, field_lines};
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -136,11 +136,10 @@ pub async fn person_id(operator: &Operator, people: &str, person: &str) -> anyho
     if !person.contains('@') {
         return Ok(person.to_owned());
     }
-    for found in operator.list_all(people).await?.data {
-        let found: Person = read(found)?;
-        if found.email.eq_ignore_ascii_case(person) {
-            return Ok(found.person_id.into());
-        }
+    let people: Vec<Person> = operator.all(people).await?;
+    let mut people = people.into_iter();
+    if let Some(found) = people.find(|it| it.email.eq_ignore_ascii_case(person)) {
+        return Ok(found.person_id.into());
     }
     bail!("the account has no person `{person}`; list its people with `tintype person list`")
 }

@@ -32,12 +32,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load_for_records()?;
-    let progress = progress::spinner("reading the manifest");
-    let say = |message: String| progress.set_message(message);
-    let restored = restore_all(&arguments, &config, &say);
-    let (manifest, restored, vault_key, newest) =
-        actix_web::rt::System::new().block_on(restored)?;
-    progress.finish_and_clear();
+    let restore = async |say: &dyn Fn(String)| restore_all(&arguments, &config, say).await;
+    let (manifest, restored, vault_key, newest) = progress::run("reading the manifest", restore)?;
     let mut text = summary(&config, &manifest, &restored, &vault_key);
     text += &data_dir_init::pending_work(&restored.loaded);
     if newest != manifest.id {

@@ -153,9 +153,7 @@ async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<
     let (mut faults, now) = (Vec::new(), Timestamp::now());
     WEBHOOKS
         .each(store, &All, |_, webhook| {
-            let mut secrets = webhook.signing_secrets(now).into_iter();
-            let is_unreadable = secrets.any(|it| vault.open(webhook.id, it).is_err());
-            if is_unreadable && faults.len() < MAX_FAULTS {
+            if !vault.opens(&webhook, now) && faults.len() < MAX_FAULTS {
                 let Webhook { id, account, .. } = webhook;
                 faults.push(format!(
                     "webhook {id} of account {account}: a secret cannot be decrypted; give it a new one with `tintype webhook rotate {id}`"
@@ -178,11 +176,8 @@ pub fn kept_since(config: &Config, deleted_before: Timestamp) -> Timestamp {
 
 /// Restores the backup to a temporary directory, which makes every check of a restore. Exits with code 1 if there is a fault.
 fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
-    let progress = progress::spinner("reading the manifest");
-    let say = |message: String| progress.set_message(message);
-    let checked = check_backup(place, id, &say);
-    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(checked)?;
-    progress.finish_and_clear();
+    let check = async |say: &dyn Fn(String)| check_backup(place, id, say).await;
+    let (manifest, restored, affected) = progress::run("reading the manifest", check)?;
     let mut text = format!(
         "backup {} of {}: {}, {}, {}\n",
         escape_control_chars(&manifest.id),

@@ -9,16 +9,16 @@ mod stream;
 pub mod unknown_paths;
 
 use super::auth;
-use super::base64_body;
 use super::body::{self, ImageHandling};
 use super::deadline;
+use super::dialect::Dialect;
 use super::drain::drain_if_refused;
 use super::job_stream;
-use super::job_waiter::{JobWaiter, mark_answered};
+use super::job_waiter::JobWaiter;
 use super::models;
 use super::preflight;
 use super::refusal::{CompatResult, Refusal};
-use super::response_head::response_head;
+use super::response_head::image_response;
 use super::scanner::ImageFields;
 use super::submission::{self, Call};
 use super::usage::PromptTokens;
@@ -165,10 +165,13 @@ async fn respond_unary(
     let parts = context
         .final_parts(&mut waiter, outcome, context.with_text)
         .await?;
-    let mut response = response_head(waiter.replayed);
-    Ok(response
-        .content_type("application/json; charset=UTF-8")
-        .body(base64_body::sized_body(parts, mark_answered(vec![waiter]))))
+    let replayed = waiter.replayed;
+    Ok(image_response(
+        Dialect::Gemini,
+        replayed,
+        parts,
+        vec![waiter],
+    ))
 }
 
 fn count_tokens(prompt: PromptTokens) -> HttpResponse {

@@ -31,7 +31,7 @@ impl Framing {
     fn media_type(self) -> &'static str {
         match self {
             Self::Events => "text/event-stream",
-            Self::Array => "application/json; charset=UTF-8",
+            Self::Array => Dialect::Gemini.content_type(),
         }
     }
 

@@ -5,7 +5,6 @@ use super::mask;
 use super::multipart::{self, Form};
 use super::options::Options;
 use super::response;
-use super::sdk_call;
 use super::stream::{Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
@@ -13,13 +12,11 @@ use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::job_stream;
-use crate::compat::preflight;
 use crate::compat::refusal::{CompatResult, Refusal};
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
 use crate::web::body::{MediaType, media_type};
-use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 pub async fn create(
@@ -45,8 +42,7 @@ async fn receive(
     mut payload: web::Payload,
 ) -> Result<(Form, Option<String>), Refusal> {
     let (state, account) = (call.state, call.caller.account());
-    let idempotency_key = check_headers(call, request).await;
-    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
+    let idempotency_key = call.check_headers(request, &mut payload).await?;
     let form = match media_type(request) {
         Ok(Some(MediaType::Json)) => {
             edit_body::receive(request, payload, state, account, call.deadline).await?
@@ -55,20 +51,6 @@ async fn receive(
     };
     load_shedding::check(&state.generations, account).await?;
     Ok((form, idempotency_key))
-}
-
-/// Runs the checks that need no body, and returns the idempotency key.
-///
-/// # Errors
-/// The first check that fails.
-pub async fn check_headers(
-    call: &Call<'_>,
-    request: &HttpRequest,
-) -> Result<Option<String>, Refusal> {
-    let key = idempotency_key::key(request.headers())?;
-    let attempt = sdk_call::attempt_of(request);
-    preflight::check_any(call.state, &call.caller, key.as_deref(), attempt).await?;
-    Ok(key)
 }
 
 /// A valid request.

@@ -103,8 +103,8 @@ pub fn no_such_previous(id: &str, param: &str) -> Refusal {
         printable_id(id)
     );
     Refusal {
-        field: Some(param.to_owned()),
-        ..Refusal::new(Kind::NoSuchPrevious, message)
+        kind: Kind::NoSuchPrevious,
+        ..no_object(message, param)
     }
 }
 

@@ -4,9 +4,10 @@ use super::image_background;
 use super::options::Options;
 use crate::application::core::Core;
 use crate::compat::base64_body::{self, StoredImage};
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
-use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::response_head::response_head;
+use crate::compat::dialect::Dialect;
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::refusal::Refusal;
+use crate::compat::response_head::image_response;
 use crate::compat::usage::{self, PromptTokens};
 use crate::objects::media_type;
 use actix_web::HttpResponse;
@@ -33,9 +34,8 @@ pub async fn wait_and_respond(
     let (mut first_failure, mut first_pending) = (None, None);
     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
         let count = images.pending.len();
-        let refusal = match outcome {
-            Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options).await.err(),
-            Ok(WaitOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
+        let refusal = match outcome.and_then(WaitOutcome::image) {
+            Ok(image) => images.add(waiter, image, options).await.err(),
             Err(refusal) => {
                 images.record_pending(&waiter);
                 Some(refusal)
@@ -54,12 +54,12 @@ pub async fn wait_and_respond(
     }
     let body = body(&images, options, inputs, core.now().seconds()).to_string();
     let parts = base64_body::parts(&body, images.stored);
-    Ok(response_head(is_replay)
-        .content_type("application/json")
-        .body(base64_body::sized_body(
-            parts,
-            mark_answered(images.waiters),
-        )))
+    Ok(image_response(
+        Dialect::OpenAi,
+        is_replay,
+        parts,
+        images.waiters,
+    ))
 }
 
 /// The `usage` of a call.

@@ -2,11 +2,14 @@
 
 use crate::compat::auth;
 use crate::compat::deadline;
+use crate::compat::drain::drain_if_refused;
+use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
+use crate::web::submissions::idempotency_key;
 use actix_web::HttpRequest;
-use actix_web::web::Data;
+use actix_web::web::{Data, Payload};
 use tintype_storage::domain::request::Fingerprint;
 
 const RETRY_COUNT: &str = "x-stainless-retry-count";
@@ -33,6 +36,24 @@ impl<'a> Call<'a> {
             caller: auth::authenticate(request, &state.accounts).await?,
             attempt: Some(attempt_of(request)),
         })
+    }
+
+    /// Runs the checks that need no body, and returns the idempotency key.
+    ///
+    /// # Errors
+    /// The first check that fails. The body is then discarded.
+    pub async fn check_headers(
+        &self,
+        request: &HttpRequest,
+        payload: &mut Payload,
+    ) -> Result<Option<String>, Refusal> {
+        let checked = async {
+            let key = idempotency_key::key(request.headers())?;
+            let attempt = attempt_of(request);
+            preflight::check_any(self.state, &self.caller, key.as_deref(), attempt).await?;
+            Ok(key)
+        };
+        drain_if_refused(payload, checked.await).await
     }
 
     /// Ends the call before the read timeout of its caller, unless it responds with a stream.

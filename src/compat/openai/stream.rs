@@ -7,7 +7,7 @@ use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::usage;
 use actix_web::web::Data;
@@ -45,10 +45,7 @@ impl StreamFormat for Events {
         waiter: &mut JobWaiter,
         outcome: WaitOutcome,
     ) -> Result<Vec<Part>, Refusal> {
-        let image = match outcome {
-            WaitOutcome::Image(image) => image,
-            WaitOutcome::Blocked(reason) => return Err(Refusal::new(Kind::Blocked, reason)),
-        };
+        let image = outcome.image()?;
         let stored = waiter.open(&image).await?;
         Ok(base64_body::parts(&self.event(&image, &stored), [stored]))
     }

@@ -16,6 +16,10 @@ export function grouped(text, digits = 0) {
 /** A count with thousands separators. */
 export const count = (number) => grouped(String(number));
 
+/** A card with a value. */
+export const figure = (label, value, note) => h("div", { class: "card figure" },
+  h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
+
 /** The number of a figure. It never breaks: a number of many digits gets a smaller font, so that it fits its card. */
 export function figureNumber(text) {
   const shown = h("span", { class: "amount" }, text);

@@ -1,7 +1,7 @@
 // The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { count, figureNumber, grouped, money, unit } from "./format.js";
+import { count, figure, figureNumber, grouped, money, unit } from "./format.js";
 import { backends, diskNotice } from "./backends.js";
 import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
@@ -13,9 +13,6 @@ import { demoNotice } from "./demo.js";
 import { operatorWebhookNotice } from "./operator_webhook.js";
 import { checklist } from "./checklist.js";
 import { tile } from "./page_jobs.js";
-
-const figure = (label, value, note) => h("div", { class: "card figure" },
-  h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
 
 const because = (reason) => (reason ? ` (${reason})` : "");
 

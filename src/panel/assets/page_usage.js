@@ -1,14 +1,11 @@
 // Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
 import { callPath, get, query } from "./api.js";
-import { count, figureNumber, grouped, keyName, unit } from "./format.js";
+import { count, figure, figureNumber, grouped, keyName, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
 import { UTC_DAYS, days as dayFields, filtersOf, keepFilters } from "./filters.js";
 import { empty, table } from "./lists.js";
-
-const figure = (label, value, note) => h("div", { class: "card figure" },
-  h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
 
 const COUNTS = [
   { title: "Images", kind: "num fit", cell: (it) => count(it.done) },

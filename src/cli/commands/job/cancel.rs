@@ -1,6 +1,6 @@
 //! `tintype job cancel`: cancels one queued job, or all queued jobs of an API key.
 
-use super::{Target, all_matching, delete};
+use super::{Target, all_matching, delete, is_not_found};
 use crate::cli::common::Common;
 use crate::cli::key_ref::KeyRef;
 use crate::cli::operator::{Operator, PageOptions, only_set, read, read_all};
@@ -128,12 +128,6 @@ async fn check_exists(
         "there is no key with the id {key}, and the audit log contains no deletion of it; nothing is canceled. Find the id with \
          `tintype key list`, with `tintype audit list --action key` if the key was deleted, or in `tintype job list`"
     )
-}
-
-fn is_not_found(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref()
-        .is_some_and(ErrorResponse::is_not_found)
 }
 
 fn is_no_longer_queued(error: &anyhow::Error) -> bool {

@@ -1,6 +1,6 @@
 //! The secrets to verify with: from the command line, or of the server's webhooks and of the local configuration's operator webhook.
 
-use crate::cli::operator::{Operator, read};
+use crate::cli::operator::Operator;
 use crate::cli::operator_access::Access;
 use crate::webhooks::SignatureReport;
 use anyhow::Context as _;
@@ -118,8 +118,7 @@ async fn fetch_secrets(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
         let path = format!("/accounts/{}/webhooks", &*account.account_id);
-        for webhook in operator.list_all(&path).await?.data {
-            let webhook: Webhook = read(webhook)?;
+        for webhook in operator.all::<Webhook>(&path).await? {
             let secret = webhook
                 .secret
                 .context("the response contains a webhook without its secret")?;

@@ -46,7 +46,7 @@ async fn reset(config: &Config, engine: &Arc<dyn Engine>, yes: bool) -> anyhow::
     let (mut lost, now) = (Vec::new(), Timestamp::now());
     WEBHOOKS
         .each(&store, &All, |_, webhook| {
-            if !vault.as_ref().is_some_and(|it| opens(it, &webhook, now)) {
+            if !vault.as_ref().is_some_and(|it| it.opens(&webhook, now)) {
                 lost.push(webhook);
             }
             Ok(())
@@ -101,11 +101,6 @@ async fn current_vault(config: &Config, store: &Store) -> anyhow::Result<Option<
         )) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-fn opens(vault: &Vault, webhook: &Webhook, now: Timestamp) -> bool {
-    let mut secrets = webhook.signing_secrets(now).into_iter();
-    secrets.all(|it| vault.open(webhook.id, it).is_ok())
 }
 
 /// A vault for new secrets, and the changes of the records that belong to it.

@@ -15,15 +15,15 @@ use crate::application::images::deletion;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::background_jobs;
-use crate::compat::base64_body;
 use crate::compat::body::{self as compat_body, ImageHandling};
 use crate::compat::deadline;
+use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::job_stream;
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::preflight;
 use crate::compat::refusal::{CompatResult, Kind, Refusal};
-use crate::compat::response_head::response_head;
+use crate::compat::response_head::image_response;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
@@ -35,9 +35,6 @@ use actix_web::{HttpRequest, web};
 use serde_json::json;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
-use tokio::time::Instant;
-
-const JSON: &str = "application/json; charset=UTF-8";
 
 pub fn configure(service: &mut web::ServiceConfig) {
     let resource = |path: &str| {
@@ -67,8 +64,28 @@ async fn create(
         attempt: None,
         deadline,
     };
-    let waiting = submit(&call, &request, payload, &version, idempotency_key).await?;
-    waiting.respond(call.deadline).await
+    let submitted = submit(&call, &request, payload, &version, idempotency_key).await?;
+    let (view, mode, mut waiter) = submitted;
+    let parts = match mode {
+        Mode::Stream => {
+            let job = waiter.record().await?;
+            return job_stream::respond(Events { view, job }, waiter, deadline).await;
+        }
+        Mode::Background => view.started(&waiter.record().await?),
+        Mode::Wait => {
+            let image = match waiter.wait(deadline).await? {
+                WaitOutcome::Image(image) => Some(waiter.open(&image).await?),
+                WaitOutcome::Blocked(_) => None,
+            };
+            view.parts(&waiter.record().await?, image).await
+        }
+    };
+    Ok(image_response(
+        Dialect::Gemini,
+        waiter.replayed,
+        parts,
+        vec![waiter],
+    ))
 }
 
 /// All checks before the body is read, which names the model.
@@ -82,13 +99,14 @@ async fn admit(
     Ok((caller, key))
 }
 
+/// Returns the response without its job, and the waiter for the job.
 async fn submit(
     call: &Call<'_>,
     request: &HttpRequest,
     payload: web::Payload,
     version: &str,
     idempotency_key: Option<String>,
-) -> Result<Submitted, Refusal> {
+) -> Result<(View, Mode, JobWaiter), Refusal> {
     let (state, account) = (call.state, call.caller.account());
     let images = ImageHandling::Store(ImageFields::Data);
     let received =
@@ -109,49 +127,7 @@ async fn submit(
     let unknown = |job: JobId, _: &str| no_interaction(&job.to_string());
     let waiter = call.submit_continued(generation, unknown).await?;
     request_log::record_job(request, waiter.job);
-    Ok(Submitted {
-        view,
-        mode: body.mode,
-        waiter,
-    })
-}
-
-/// An interaction whose job exists.
-struct Submitted {
-    view: View,
-    mode: Mode,
-    waiter: JobWaiter,
-}
-
-impl Submitted {
-    async fn respond(self, deadline: Instant) -> CompatResult {
-        let Self {
-            view,
-            mode,
-            mut waiter,
-        } = self;
-        let mut response = response_head(waiter.replayed);
-        let parts = match mode {
-            Mode::Stream => {
-                let job = view.job(&waiter).await?;
-                return job_stream::respond(Events { view, job }, waiter, deadline).await;
-            }
-            Mode::Background => {
-                let job = view.job(&waiter).await?;
-                view.started(&job)
-            }
-            Mode::Wait => {
-                let image = match waiter.wait(deadline).await? {
-                    WaitOutcome::Image(image) => Some(waiter.open(&image).await?),
-                    WaitOutcome::Blocked(_) => None,
-                };
-                let job = view.job(&waiter).await?;
-                view.parts(&job, image).await
-            }
-        };
-        let body = base64_body::sized_body(parts, mark_answered(vec![waiter]));
-        Ok(response.content_type(JSON).body(body))
-    }
+    Ok((view, body.mode, waiter))
 }
 
 /// `GET {version}/interactions/{id}`
@@ -230,6 +206,6 @@ async fn respond(
         Some(image) => Some(background_jobs::open(state, &job, image).await?),
         None => None,
     };
-    let body = base64_body::sized_body(view.parts(&job, image).await, || {});
-    Ok(response_head(false).content_type(JSON).body(body))
+    let parts = view.parts(&job, image).await;
+    Ok(image_response(Dialect::Gemini, false, parts, Vec::new()))
 }

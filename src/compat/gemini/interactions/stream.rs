@@ -63,7 +63,7 @@ impl StreamFormat for Events {
             }
             WaitOutcome::Blocked(_) => None,
         };
-        let job = view.job(waiter).await?;
+        let job = waiter.record().await?;
         let mut parts = Vec::new();
         let mut ended = view.members(&job, status(&job));
         if let Some((stored, image)) = image {

@@ -3,8 +3,8 @@
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::gemini::response::TEXT;
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome, wait_outcome};
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::usage::{PromptTokens, image_tokens};
 use crate::objects::media_type;
@@ -58,16 +58,6 @@ impl View {
             previous: None,
             with_text: false,
         }
-    }
-
-    /// The job of a waiting call.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn job(&self, waiter: &JobWaiter) -> Result<Job, Refusal> {
-        let job = self.state.core.store.job(waiter.account(), waiter.job);
-        let gone = || Refusal::new(Kind::Internal, "the job no longer exists");
-        job.await?.ok_or_else(gone)
     }
 
     /// The body of the response, with the image of a job that is done.

@@ -12,7 +12,7 @@ use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::image_background;
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::usage::{self, PromptTokens};
+use crate::compat::usage;
 use crate::inputs;
 use crate::objects::ObjectError;
 use crate::request_text;
@@ -121,11 +121,7 @@ impl Lines {
             "data": [entry],
         });
         if let Some(prompt) = self.prompt(job).await? {
-            let mask = usize::from(job.options().has_mask);
-            let images = job.inputs.len().saturating_sub(mask);
-            let prompt = PromptTokens::estimate(&prompt, images);
-            let output = usage::image_tokens(job.tier, job.resolution);
-            body["usage"] = prompt.openai_usage(output);
+            body["usage"] = usage::of_job(job, &prompt);
         }
         Ok(body)
     }

@@ -1,10 +1,9 @@
 //! The file object of the OpenAI API.
 
 use super::File;
-use crate::application::file_batches::{ResultsFile, ResultsKind};
+use crate::application::file_batches::ResultsKind;
 use crate::compat::openai::object_ids::{WireFileId, batch_id};
 use serde_json::{Value, json};
-use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::time::Timestamp;
 
 /// Purpose of a file of requests.
@@ -19,42 +18,30 @@ pub fn name(file: &File) -> WireFileId {
     }
 }
 
+/// `bytes` is 0 for results, because their file is generated when it is read and its length is unknown.
 pub fn json(file: &File) -> Value {
-    let id = name(file).to_string();
-    match file {
-        File::Uploaded(file) => uploaded_object(&id, file),
-        File::Results(file) => results(&id, file),
-    }
-}
-
-fn uploaded_object(id: &str, file: &UploadedFile) -> Value {
-    json!({
-        "id": id,
-        "object": "file",
-        "bytes": file.bytes,
-        "created_at": file.created_at.seconds(),
-        "expires_at": file.expires_at.map(Timestamp::seconds),
-        "filename": file.name,
-        "purpose": BATCH,
-        "status": "processed",
-        "status_details": null,
-    })
-}
-
-/// `bytes` is 0, because the file is generated when it is read and its length is unknown.
-fn results(id: &str, file: &ResultsFile) -> Value {
-    let word = match file.kind {
-        ResultsKind::Output => "output",
-        ResultsKind::Errors => "error",
+    let (bytes, created_at, expires_at, purpose) = match file {
+        File::Uploaded(it) => (it.bytes, it.created_at, it.expires_at, BATCH),
+        File::Results(it) => (0, it.created_at, it.expires_at, BATCH_OUTPUT),
+    };
+    let file_name = match file {
+        File::Uploaded(it) => it.name.clone(),
+        File::Results(it) => {
+            let word = match it.kind {
+                ResultsKind::Output => "output",
+                ResultsKind::Errors => "error",
+            };
+            format!("{}_{word}.jsonl", batch_id(it.batch.id))
+        }
     };
     json!({
-        "id": id,
+        "id": name(file).to_string(),
         "object": "file",
-        "bytes": 0,
-        "created_at": file.created_at.seconds(),
-        "expires_at": file.expires_at.map(Timestamp::seconds),
-        "filename": format!("{}_{word}.jsonl", batch_id(file.batch.id)),
-        "purpose": BATCH_OUTPUT,
+        "bytes": bytes,
+        "created_at": created_at.seconds(),
+        "expires_at": expires_at.map(Timestamp::seconds),
+        "filename": file_name,
+        "purpose": purpose,
         "status": "processed",
         "status_details": null,
     })

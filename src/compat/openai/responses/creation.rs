@@ -7,18 +7,17 @@ use super::stream::Events;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
-use crate::compat::base64_body;
 use crate::compat::body::{self, ImageHandling, ReceivedBody};
 use crate::compat::conversation::InputImage;
+use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::job_stream;
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
-use crate::compat::openai::edits::{check_headers, edit_request};
+use crate::compat::openai::edits::edit_request;
 use crate::compat::openai::object_ids::{
     image_call_id, no_such_item, no_such_previous, response_id,
 };
-use crate::compat::refusal::{CompatResult, Kind, Refusal};
-use crate::compat::response_head::response_head;
+use crate::compat::refusal::{CompatResult, Refusal};
+use crate::compat::response_head::image_response;
 use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
@@ -26,8 +25,7 @@ use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::mem;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Origin, ResultImage};
-use tokio::time::Instant;
+use tintype_storage::domain::job::Origin;
 
 pub async fn create(
     request: HttpRequest,
@@ -53,8 +51,7 @@ async fn receive(
     mut payload: web::Payload,
 ) -> Result<(ReceivedBody, Option<String>), Refusal> {
     let (state, account) = (call.state, call.caller.account());
-    let idempotency_key = check_headers(call, request).await;
-    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
+    let idempotency_key = call.check_headers(request, &mut payload).await?;
     let handling = ImageHandling::Store(ImageFields::DataUrlOrResult);
     let body = body::receive(request, payload, state, account, handling, call.deadline).await?;
     load_shedding::check(&state.generations, account).await?;
@@ -98,7 +95,7 @@ async fn respond(
     request: Request,
     generation: GenerationRequest,
 ) -> Result<HttpResponse, Refusal> {
-    let (state, account) = (call.state, call.caller.account());
+    let state = call.state;
     let waiter = call.submit_continued(generation, unknown_image).await;
     let mut waiter = waiter.map_err(|refusal| request.of_mask(refusal))?;
     request_log::record_job(http_request, waiter.job);
@@ -111,11 +108,9 @@ async fn respond(
     } = request;
     let image = match background || options.stream {
         true => None,
-        false => Some(wait(&mut waiter, call.deadline).await?),
+        false => Some(waiter.wait(call.deadline).await?.image()?),
     };
-    let job = state.core.store.job(account, waiter.job).await?;
-    let gone = || Refusal::new(Kind::Internal, "the job no longer exists");
-    let object = ResponseObject::of_job(state, job.ok_or_else(gone)?).await;
+    let object = ResponseObject::of_job(state, waiter.record().await?).await;
     let object = object.of_request(model, previous, &options);
     if options.stream {
         let state = state.clone();
@@ -129,14 +124,10 @@ async fn respond(
         // A repeated call may find a job that is done.
         None => lookup::parts(state, &object).await?,
     };
-    Ok(response_head(waiter.replayed)
-        .content_type("application/json")
-        .body(base64_body::sized_body(parts, mark_answered(vec![waiter]))))
-}
-
-async fn wait(waiter: &mut JobWaiter, deadline: Instant) -> Result<ResultImage, Refusal> {
-    match waiter.wait(deadline).await? {
-        WaitOutcome::Image(image) => Ok(image),
-        WaitOutcome::Blocked(reason) => Err(Refusal::new(Kind::Blocked, reason)),
-    }
+    Ok(image_response(
+        Dialect::OpenAi,
+        waiter.replayed,
+        parts,
+        vec![waiter],
+    ))
 }

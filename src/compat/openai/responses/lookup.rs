@@ -2,11 +2,12 @@
 
 use super::object::ResponseObject;
 use crate::compat::background_jobs;
-use crate::compat::base64_body::{self, Part};
+use crate::compat::base64_body::Part;
+use crate::compat::dialect::Dialect;
 use crate::compat::openai::object_calls::authenticate;
 use crate::compat::openai::object_ids::{no_such_response, parse_response_id};
 use crate::compat::refusal::{CompatResult, Kind, Refusal};
-use crate::compat::response_head::response_head;
+use crate::compat::response_head::image_response;
 use crate::compat::state::CompatState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
@@ -59,9 +60,7 @@ pub async fn refuse_input_items() -> CompatResult {
 async fn respond(state: &CompatState, job: Job) -> Result<HttpResponse, Refusal> {
     let object = ResponseObject::of_job(state, job).await;
     let parts = parts(state, &object).await?;
-    Ok(response_head(false)
-        .content_type("application/json")
-        .body(base64_body::sized_body(parts, || ())))
+    Ok(image_response(Dialect::OpenAi, false, parts, Vec::new()))
 }
 
 /// The object in the state of its job.

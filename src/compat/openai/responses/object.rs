@@ -8,7 +8,7 @@ use crate::compat::openai::options::Options;
 use crate::compat::openai::response::format_of;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
-use crate::compat::usage::{self, PromptTokens};
+use crate::compat::usage;
 use crate::request_text;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -106,9 +106,9 @@ impl ResponseObject {
             return base64_body::parts(&body.to_string(), [stored]);
         }
         let status = Status::of(&self.job);
-        let body = match (status, wait_outcome(self.job.clone())) {
+        let image = wait_outcome(self.job.clone()).and_then(WaitOutcome::image);
+        let body = match (status, image) {
             (Status::InProgress, _) => self.body(status, [self.item("generating")]),
-            (_, Ok(WaitOutcome::Blocked(reason))) => self.failed(Kind::Blocked, &reason),
             (Status::Failed, Err(refusal)) => self.failed(refusal.kind, &refusal.message),
             _ => self.body(status, []),
         };
@@ -155,7 +155,7 @@ impl ResponseObject {
         let mut item = self.item("completed");
         let asked = self.job.options().background;
         item["result"] = base64_body::place().into();
-        item["action"] = match self.inputs() {
+        item["action"] = match usage::input_images(&self.job) {
             0 => "generate".into(),
             _ => "edit".into(),
         };
@@ -229,17 +229,9 @@ impl ResponseObject {
         tool
     }
 
-    /// The number of input images without the mask.
-    fn inputs(&self) -> usize {
-        let mask = usize::from(self.job.options().has_mask);
-        self.job.inputs.len().saturating_sub(mask)
-    }
-
     /// The names of this API differ from those of the Images API.
     fn usage(&self) -> Value {
-        let prompt = PromptTokens::estimate(&self.text.prompt, self.inputs());
-        let mut usage =
-            prompt.openai_usage(usage::image_tokens(self.job.tier, self.job.resolution));
+        let mut usage = usage::of_job(&self.job, &self.text.prompt);
         usage["input_tokens_details"] = json!({"cached_tokens": 0, "cache_write_tokens": 0});
         usage["output_tokens_details"] = json!({"reasoning_tokens": 0});
         usage

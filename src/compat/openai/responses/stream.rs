@@ -6,7 +6,7 @@ use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::openai::object_ids::image_call_id;
-use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use actix_web::web::Data;
 use serde_json::{Value, json};
@@ -35,10 +35,7 @@ impl StreamFormat for Events {
         waiter: &mut JobWaiter,
         outcome: WaitOutcome,
     ) -> Result<Vec<Part>, Refusal> {
-        let image = match outcome {
-            WaitOutcome::Image(image) => image,
-            WaitOutcome::Blocked(reason) => return Err(Refusal::new(Kind::Blocked, reason)),
-        };
+        let image = outcome.image()?;
         // Two events contain the image, and each reads the file while it is sent.
         let (first, second) = (waiter.open(&image).await?, waiter.open(&image).await?);
         let job = &self.object.job;
