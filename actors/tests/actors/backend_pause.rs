@@ -124,7 +124,7 @@ fn no_run_fails_while_all_backends_are_paused() {
 #[test]
 fn a_run_does_not_wait_for_the_pause_of_one_backend_to_end() {
     run(async {
-        let (first, second) = (ScriptedGenerator::always(Act::Broken), quick());
+        let (first, second) = (ScriptedGenerator::always(Act::BackendFault), quick());
         let world = two(&first, &second).start();
         world.backends_paused(&[1]);
         let job = accept(&world).await;
@@ -138,7 +138,7 @@ fn a_run_does_not_wait_for_the_pause_of_one_backend_to_end() {
 #[test]
 fn a_run_that_fails_over_to_a_backend_that_is_then_paused_goes_back() {
     run(async {
-        let first = ScriptedGenerator::new([Act::Broken], Act::Image);
+        let first = ScriptedGenerator::new([Act::BackendFault], Act::Image);
         let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(50)));
         let mut plan = two(&first, &second);
         plan.pro = Some(vec![1]);
