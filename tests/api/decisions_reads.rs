@@ -175,6 +175,7 @@ fn a_bad_cursor_or_limit_is_422() {
         ("limit=1&limit=2", "limit"),
         ("cursor=x", "cursor"),
         ("kind=gift", "kind"),
+        ("job_id=x", "job_id"),
         ("from=2026-11-18", "from"),
     ] {
         server

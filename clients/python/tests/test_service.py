@@ -190,6 +190,7 @@ def test_the_ledger_tells_deposits_and_charges(client: Tintype) -> None:
     )
     assert (deposit.kind, deposit.amount) == ("deposit", Decimal(10))
     assert list(client.transactions.iterate(kind="deposit")) == [deposit]
+    assert list(client.transactions.iterate(job_id=job.job_id)) == [charge]
     assert client.transactions.list(from_time=charge.created_at, to_time=charge.created_at, kind="charge").data == (charge,)
     assert list(client.transactions.iterate(from_time=charge.created_at + timedelta(hours=1))) == []
     page = client.transactions.list(limit=1)

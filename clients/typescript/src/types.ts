@@ -42,6 +42,7 @@ export interface JobFilter {
 /** The conditions for entries of the ledger. Both times are included. */
 export interface TransactionFilter {
   readonly kind?: TransactionKind | null | undefined;
+  readonly job_id?: string | null | undefined;
   readonly from?: Date | string | null | undefined;
   readonly to?: Date | string | null | undefined;
 }

@@ -180,6 +180,7 @@ test("the ledger tells deposits and charges", async () => {
   const [charge, deposit] = lines;
   const moment = charge?.created_at;
   assert.deepEqual(await all(client.transactions.iterate({ kind: "deposit" })), [deposit]);
+  assert.deepEqual(await all(client.transactions.iterate({ job_id: job.job_id })), [charge]);
   assert.deepEqual((await client.transactions.list({ kind: "charge", from: moment, to: moment })).data, [charge]);
   assert.deepEqual(await all(client.transactions.iterate({ from: new Date(Date.now() + 3_600_000) })), []);
   const page = await client.transactions.list({ limit: 1 });

@@ -55,6 +55,7 @@ class TransactionFilter(TypedDict):
     """The conditions for entries of the ledger. Both times are included."""
 
     kind: NotRequired[TransactionKind | None]
+    job_id: NotRequired[str | None]
     from_time: NotRequired[datetime | None]
     to_time: NotRequired[datetime | None]
 
