@@ -221,7 +221,8 @@ def test_models_and_key_tell_what_is_allowed(variant: Variant, service: Service)
     assert "auto" in models["pro"].aspect_ratios
     assert not models["pro"].paused
     key = client.key()
-    assert (key.models, key.active, key.spent, key.spend_limit) == (("fast",), True, Decimal(0), Decimal(5))
+    assert (key.models, key.active, key.spend_limit) == (("fast",), True, Decimal(5))
+    assert (key.spent, key.reserved) == (Decimal(0), Decimal(0))
     assert (key.spend_limit_daily, key.spent_today, key.spend_limit_monthly) == (Decimal(1), Decimal(0), None)
     assert key.rate_limit is not None
     assert (key.rate_limit.per_second, key.rate_limit.burst) == (50, 100)

@@ -276,6 +276,7 @@ export interface Key {
   readonly expires_at: string | null;
   readonly spend_limit: string | null;
   readonly spent: string;
+  readonly reserved?: string;
   readonly spend_limit_monthly?: string | null;
   readonly spent_this_month?: string | null;
   readonly spend_limit_daily?: string | null;

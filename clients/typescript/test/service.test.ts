@@ -211,7 +211,7 @@ test("models and key tell what is allowed", async () => {
   assert.deepEqual(models[0]?.prices, { "1K": "0.039" });
   assert.ok(models[2]?.aspect_ratios.includes("auto"));
   const key = await client.key();
-  assert.deepEqual([key.models, key.active, key.spent, key.spend_limit], [["fast"], true, "0.00", "5.00"]);
+  assert.deepEqual([key.models, key.active, key.spent, key.reserved, key.spend_limit], [["fast"], true, "0.00", "0.00", "5.00"]);
   assert.deepEqual([key.spend_limit_daily, key.spent_today, key.rate_limit], ["1.00", "0.00", rate_limit]);
 });
 

@@ -307,6 +307,7 @@ class Key:
     expires_at: datetime | None
     spend_limit: Decimal | None
     spent: Decimal
+    reserved: Decimal | None
     spend_limit_monthly: Decimal | None
     spent_this_month: Decimal | None
     spend_limit_daily: Decimal | None

@@ -80,6 +80,7 @@ pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
         "expires_at": null,
         "spend_limit": "50.00",
         "spent": "0.134",
+        "reserved": "0.067",
         "spend_limit_daily": "5.00",
         "spent_today": "0.134",
         "max_concurrent": 10,
