@@ -70,8 +70,12 @@ pub async fn models(
 pub async fn key(principal: Principal, accounts: web::Data<AccountService>) -> HttpResult {
     principal.admit()?;
     let key = &principal.caller.key;
-    let spending = accounts.core.store.key_spending(key.id).await?;
+    let core = &accounts.core;
+    // Read first: a job that ends after this read is neither spent nor reserved, instead of both.
+    let spending = core.store.key_spending(key.id).await?;
+    let actor = core.account_actor(key.account, error::account_is_gone);
+    let reserved = actor.await?.reserved_after_commits(key.id).await?;
     let rate = accounts.limits.keys.of(key);
-    let now = accounts.core.now();
-    Ok(no_store::json(OwnKey::new(key, &spending, rate, now)))
+    let own = OwnKey::new(key, &spending, reserved, rate, core.now());
+    Ok(no_store::json(own))
 }

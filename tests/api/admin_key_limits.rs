@@ -70,6 +70,32 @@ fn the_reserved_amount_counts_against_every_limit() {
 }
 
 #[test]
+fn a_client_reads_what_is_reserved_within_the_limits_of_its_own_key() {
+    let server = Server::start();
+    let limits = json!({"spend_limit_daily": "0.40"});
+    let customer = server.customer_with("9.00", limits);
+    let other = server.another_key(&customer.account, json!({}));
+    let amounts = |customer: &Customer| {
+        let own = server.native(customer, "GET", "/key").expect(200).json();
+        [own["spent"].clone(), own["reserved"].clone()]
+    };
+    assert_eq!(amounts(&customer), ["0.00", "0.00"]);
+    server.generator.hold();
+    let jobs = [(); 2].map(|()| server.create(&customer));
+    assert_eq!(amounts(&customer), ["0.00", "0.268"]);
+    assert_eq!(amounts(&other), ["0.00", "0.00"]);
+    let refused = server.generation(&customer, PATH, &fox());
+    let refused = refused.refused(402, "key_limit_reached").text();
+    assert!(refused.contains("of which 0.268 USD is"), "{refused}");
+    server.generator.release_all();
+    for job in &jobs {
+        server.job_once(&customer, job, "done");
+    }
+    assert_eq!(amounts(&customer), ["0.268", "0.00"]);
+    server.assert_settled();
+}
+
+#[test]
 fn many_calls_at_once_do_not_pass_a_daily_limit() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.67"}));

@@ -175,6 +175,7 @@ fn a_bad_cursor_or_limit_is_422() {
         ("limit=1&limit=2", "limit"),
         ("cursor=x", "cursor"),
         ("kind=gift", "kind"),
+        ("job_id=x", "job_id"),
         ("from=2026-11-18", "from"),
     ] {
         server
@@ -223,7 +224,7 @@ fn a_key_reads_itself_but_not_its_text() {
     assert!(!answer.text().contains(&customer.key));
     let expected = json!({
         "key_id": customer.key_id, "name": "shop", "models": ["pro"], "active": true,
-        "expires_at": "2030-01-01T00:00:00.000Z", "spend_limit": "5.00", "spent": "0.134",
+        "expires_at": "2030-01-01T00:00:00.000Z", "spend_limit": "5.00", "spent": "0.134", "reserved": "0.00",
         "rate_limit": {"per_second": 50, "burst": 100}, "created_at": crate::support::clock::START,
     });
     assert_eq!(answer.json(), expected);

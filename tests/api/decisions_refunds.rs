@@ -64,6 +64,42 @@ fn a_job_is_refunded_in_parts_up_to_its_charge() {
 }
 
 #[test]
+fn the_ledger_of_a_job_has_its_charge_and_its_refunds() {
+    let server = Server::start();
+    let [customer, stranger] = [server.customer("1.00"), server.customer("1.00")];
+    done(&server, &customer);
+    server.generator.hold();
+    let job = server.create(&customer);
+    let of_job = |customer: &Customer, query: &str| -> Vec<Value> {
+        let path = format!("/transactions?job_id={job}{query}");
+        let found = server.native(customer, "GET", &path).expect(200).json();
+        assert_eq!(found["next_cursor"], Value::Null);
+        let entries = found["data"].as_array().unwrap().iter();
+        assert!(entries.clone().all(|it| it["job_id"] == *job));
+        entries.map(|it| it["amount"].clone()).collect()
+    };
+    // A reserved price is not in the ledger.
+    assert_eq!(of_job(&customer, ""), [""; 0]);
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    done(&server, &customer);
+    assert_eq!(of_job(&customer, ""), ["-0.134"]);
+    // A refund may come long after the charge.
+    server.clock.advance(Duration::from_secs(40 * 86_400));
+    let part = json!({"amount": "0.034", "job_id": job});
+    refund(&server, &customer, &part).expect(201);
+    assert_eq!(of_job(&customer, ""), ["0.034", "-0.134"]);
+    assert_eq!(of_job(&customer, "&kind=charge"), ["-0.134"]);
+    assert_eq!(of_job(&customer, "&from=2026-11-19T00:00:00Z"), ["0.034"]);
+    assert_eq!(of_job(&customer, "&to=2026-11-19T00:00:00Z"), ["-0.134"]);
+    assert_eq!(of_job(&stranger, ""), [""; 0]);
+    let path = format!("/accounts/{}/transactions?job_id={job}", customer.account);
+    let found = server.admin("GET", &path).expect(200).json();
+    assert_eq!(found["data"].as_array().unwrap().len(), 2);
+    server.assert_settled();
+}
+
+#[test]
 fn a_refund_names_a_charged_job_of_the_account() {
     let server = Server::start();
     let [customer, other] = [server.customer("1.00"), server.customer("1.00")];

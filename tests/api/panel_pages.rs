@@ -312,7 +312,7 @@ fn jobs_are_filtered_by_metadata_key_and_day() {
 #[test]
 fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
     let mut desk = Desk::new(Options::new());
-    desk.make(json!({}));
+    let job = desk.make(json!({}));
     let path = format!("/accounts/{}/deposits", desk.customer.account);
     desk.server.clock.advance(DAY);
     desk.sign_in();
@@ -325,6 +325,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
     assert_eq!(kinds(""), ["adjustment", "deposit", "charge", "deposit"]);
     assert_eq!(kinds("kind=charge"), ["charge"]);
     assert_eq!(kinds("kind=deposit&limit=1"), ["deposit"]);
+    assert_eq!(kinds(&format!("job_id={job}")), ["charge"]);
     let morning = "2026-11-19T00:00:00Z";
     assert_eq!(kinds(&format!("from={morning}")), ["adjustment", "deposit"]);
     assert_eq!(kinds(&format!("to={morning}")), ["charge", "deposit"]);
@@ -351,6 +352,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
         [4, 1, 2]
     );
     assert_eq!(file(&format!("from={morning}&kind=adjustment")), 1);
+    assert_eq!(file(&format!("job_id={job}")), 1);
     let path = format!("/accounts/{}/ledger.csv", desk.customer.account);
     let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
     for (line, last) in file.text().split("\r\n").zip(["currency", "\"USD\""]) {

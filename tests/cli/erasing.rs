@@ -4,7 +4,7 @@ use crate::support::{Service, run, until_some};
 use serde_json::{Value, json};
 
 /// Creates a job with this metadata, and waits until it is done.
-fn done(service: &Service, user: &str) -> String {
+pub fn done(service: &Service, user: &str) -> String {
     let (status, job) = post(
         service,
         &json!({"prompt": "a fox", "aspect_ratio": "1:1", "metadata": {"user": user}}),

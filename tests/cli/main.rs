@@ -9,6 +9,7 @@ mod canceling;
 mod cluster;
 mod erasing;
 mod installed;
+mod ledger;
 mod lost_responses;
 mod naming;
 mod operating;

@@ -203,33 +203,6 @@ fn the_expiry_of_a_key_is_in_the_future_and_listed() {
 }
 
 #[test]
-fn a_ledger_as_a_table_in_pages_and_as_csv() {
-    let service = Service::start();
-    for amount in ["1.00", "2.00", "-0.50"] {
-        service.run(&["deposit", "add", amount, "--reference", "a, b"]);
-    }
-    let listed = service.run(&["account", "ledger"]);
-    assert!(listed.starts_with("TIME"), "{listed}");
-    assert_eq!(listed.lines().count(), 5);
-    let part = service.json(&["account", "ledger", "--limit", "2"]);
-    let cursor = part["next_cursor"].as_str().expect("more of it");
-    let rest = service.json(&["account", "ledger", "--cursor", cursor]);
-    assert_eq!(rest["data"].as_array().unwrap().len(), 2);
-    assert_eq!(rest["next_cursor"], Value::Null);
-    let short = service.command(&["account", "ledger", "--limit", "2"]);
-    let short = run(short, b"");
-    assert!(short.err.contains(cursor), "{short:?}");
-    let file = service.run(&["account", "ledger", "--csv", "--kind", "adjustment"]);
-    let lines: Vec<&str> = file.lines().collect();
-    assert_eq!(lines.len(), 2, "{file}");
-    assert!(
-        lines[1].contains(",adjustment,-0.50,102.50,,\"a, b\","),
-        "{file}"
-    );
-    service.stop();
-}
-
-#[test]
 fn a_person_is_invited_listed_changed_and_deleted() {
     let service = Service::start();
     let invited = service.run(&["person", "invite", "ada@shop.example", "--role", "owner"]);

@@ -113,6 +113,7 @@ fn decisions_12_the_panel_accepts_a_table_and_downloads_its_images() {
         browser.see("h1", "Job").await;
         browser.see("dd", "as fox").await;
         browser.see("p", "Jobs of a batch send no webhook.").await;
+        browser.see("b", "HTTP 200").await;
         browser.see("code", "\"sku\": \"7\"").await;
         browser.go("#/audit?action=batch", "Audit log").await;
         browser.see("p", "submitted the batch").await;

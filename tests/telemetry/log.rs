@@ -4,6 +4,7 @@ use crate::collector::Collector;
 use crate::support::http::all_at_once;
 use crate::support::poll::{until, until_some};
 use crate::support::process::{Process, ProcessExit};
+use crate::support::raw::Wire;
 use crate::support::{Answer, fox};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -164,6 +165,50 @@ fn a_timeout_that_the_caller_chose_is_no_warning() {
     };
     assert_eq!(level("chosen"), "INFO", "{log}");
     assert_eq!(level("configured"), "WARN", "{log}");
+}
+
+#[test]
+fn a_job_that_continues_after_its_caller_has_disconnected_is_logged() {
+    // Accepts connections and never answers, so the job runs until the process stops.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("LOG__FILTER", "info"),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("BACKENDS__SLOW__KIND", "openai"),
+        ("BACKENDS__SLOW__BASE_URL", &url),
+        ("TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
+    ];
+    let process = Process::start(dir.path(), &settings);
+    let key = process.first_key.clone().unwrap();
+    let body = json!({"contents": [{"parts": [{"text": "a red fox"}]}]});
+    let call = process.call("POST", "/v1beta/models/fast:generateContent");
+    let call = call.bearer(&key).json(&body);
+    let caller = Wire::begin(process.address, &call.wire());
+    let job = until_some("the job runs", || {
+        let running = process.call("GET", "/api/v1/jobs?status=processing");
+        let running = running.bearer(&key).expect(200).json();
+        running["data"][0]["job_id"].as_str().map(str::to_owned)
+    });
+    drop(caller);
+    let line = until_some("the disconnect is logged", || {
+        let lines = process.logged();
+        let line = lines.iter().find(|it| it.contains("the job continues"))?;
+        Some(serde_json::from_str::<Value>(line).unwrap())
+    });
+    assert_eq!(
+        line["message"],
+        "the caller has disconnected; the job continues"
+    );
+    assert_eq!(
+        (&line["level"], &line["job"]),
+        (&"INFO".into(), &job.into()),
+        "{line}"
+    );
+    assert_eq!(line["account"].as_str().map(str::len), Some(36), "{line}");
+    process.terminate();
 }
 
 #[test]

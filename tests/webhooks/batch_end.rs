@@ -58,6 +58,43 @@ fn once_the_last_job_is_terminal_one_signed_delivery_is_sent() {
 }
 
 #[test]
+fn the_delivery_of_a_batch_is_found_by_the_batch_and_by_its_jobs() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("10.00");
+    let stranger = server.customer("10.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let single = server.create(&customer);
+    server.delivery_in(&single, "delivered");
+    let batch = server.submit(&customer, &vec![entry(); 2]);
+    let only = [delivered(&server, &batch)["delivery_id"].clone()];
+    let jobs = server.results(&customer, &batch);
+    let jobs = jobs.iter().map(|it| &it["job_id"]);
+    let browser = server.operators_browser();
+    for of in jobs.chain([&batch["batch_id"]]) {
+        let of = of.as_str().unwrap();
+        let found = |filter: &str| {
+            let found = server.deliveries(&format!("job_id={of}{filter}"));
+            let ids = found.iter().map(|it| it["delivery_id"].clone());
+            ids.collect::<Vec<_>>()
+        };
+        assert_eq!(found(""), only);
+        assert_eq!(found("&status=delivered"), only);
+        assert_eq!(found("&status=failed"), [Value::Null; 0]);
+        assert_eq!(found(&format!("&account_id={}", customer.account)), only);
+        assert_eq!(
+            found(&format!("&account_id={}", stranger.account)),
+            [Value::Null; 0]
+        );
+        for (account, expected) in [(&customer.account, 1), (&stranger.account, 0)] {
+            let path = format!("/accounts/{account}/deliveries?job_id={of}");
+            let shown = browser.call(&server, "GET", &path).expect(200).json();
+            assert_eq!(shown["data"].as_array().unwrap().len(), expected);
+        }
+    }
+    server.assert_settled();
+}
+
+#[test]
 fn jobs_of_a_batch_send_no_deliveries() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("10.00");

@@ -1,13 +1,14 @@
-//! The operator erases a job whose delivery is pending: the delivery goes on, without the erased texts.
+//! The operator erases a job, or the account of a batch, whose delivery is pending: the delivery goes on, without the erased texts.
 
 use crate::helpers::{options, server};
 use crate::receiver::{Receiver, Reply};
-use crate::support::batches::entry_with;
+use crate::support::batches::{entry, entry_with};
 use crate::support::poll::until_some;
 use crate::support::{Server, until};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -59,6 +60,16 @@ fn a_pending_delivery_of_an_erased_job_is_sent_without_its_metadata() {
     server.assert_settled();
 }
 
+/// The only text in the object store.
+fn only_text(server: &Server) -> PathBuf {
+    let words = fs::read_dir(server.objects().join("words")).unwrap();
+    let words: Vec<_> = words.map(|it| it.unwrap().path()).collect();
+    let [text] = &words[..] else {
+        panic!("{words:?}");
+    };
+    text.clone()
+}
+
 /// An erasure deletes the text before it changes the record, and a process may die in between.
 #[test]
 fn a_delivery_whose_text_an_erasure_has_deleted_waits_for_the_end_of_the_erasure() {
@@ -73,11 +84,7 @@ fn a_delivery_whose_text_an_erasure_has_deleted_waits_for_the_end_of_the_erasure
     let metadata = json!({"user": "lovelace".repeat(900)});
     let job = server.create_with(&customer, json!({"metadata": metadata}));
     server.delivery_after(&job, 1);
-    let words = fs::read_dir(server.objects().join("words")).unwrap();
-    let [text] = &words.map(|it| it.unwrap().path()).collect::<Vec<_>>()[..] else {
-        panic!("one text");
-    };
-    fs::remove_file(text).unwrap();
+    fs::remove_file(only_text(&server)).unwrap();
     server.pass(Duration::from_secs(61));
     until("the delivery is due", || {
         server.unsent_attempts() > 0 || server.delivery_of(&job).unwrap()["status"] != "pending"
@@ -96,6 +103,74 @@ fn a_delivery_whose_text_an_erasure_has_deleted_waits_for_the_end_of_the_erasure
     });
     assert_eq!(delivered["attempts"].as_array().unwrap().len(), 2);
     assert_eq!(receiver.once(2)[1].json()["metadata"], Value::Null);
+    server.assert_settled();
+}
+
+/// The calls of an account's erasure erase the batches, the newest first, before they delete the webhooks.
+#[test]
+fn a_pending_delivery_of_a_batch_is_sent_without_erased_metadata_until_the_account_is_erased() {
+    let receiver = Receiver::deciding(|number, _| match number {
+        0 | 1 => Reply::Status(500),
+        _ => Reply::Status(200),
+    });
+    let options = options().set("webhooks.retry_delays_seconds", vec![60]);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let submit = || {
+        let metadata = json!({"user": "lovelace".repeat(900)});
+        let batch = json!({"requests": [entry()], "metadata": metadata});
+        let batch = server.batch_call(&customer, &batch).expect(202).json();
+        server.batch_ended(&customer, &batch);
+        let id = batch["batch_id"].as_str().unwrap().to_owned();
+        server.delivery_after(&id, 1);
+        id
+    };
+    let older = submit();
+    let text = only_text(&server);
+    let newer = submit();
+    let is_erased = |id: &str| {
+        let (account, id) = (customer.account.parse().unwrap(), id.parse().unwrap());
+        let batch = server.inside().store.batch(account, id).wait().unwrap();
+        let (batch, _) = batch.unwrap();
+        batch == batch.erased()
+    };
+    let erase = format!("/accounts/{}/content", customer.account);
+    let mut cursor = String::new();
+    until("the newer batch is erased", || {
+        let call = server.admin("DELETE", &format!("{erase}?limit=1{cursor}"));
+        let erased = call.expect(200).json();
+        cursor = format!("&cursor={}", erased["next_cursor"].as_str().unwrap());
+        is_erased(&newer)
+    });
+    assert!(!is_erased(&older));
+    // A call that is interrupted may have deleted a text of a batch that is not erased.
+    fs::remove_file(text).unwrap();
+    server.pass(Duration::from_secs(61));
+    let delivered = server.delivery_in(&newer, "delivered");
+    assert_eq!(delivered["attempts"].as_array().unwrap().len(), 2);
+    let sent = receiver.once(3)[2].json();
+    assert_eq!(
+        (&sent["batch_id"], &sent["metadata"]),
+        (&json!(newer), &Value::Null)
+    );
+    until("the older delivery is due", || {
+        server.unsent_attempts() > 0 || server.delivery_of(&older).unwrap()["status"] != "pending"
+    });
+    let pending = server.delivery_of(&older).unwrap();
+    assert_eq!(pending["status"], "pending", "{pending}");
+    assert_eq!(pending["attempts"].as_array().unwrap().len(), 1);
+
+    let erased = server.admin("DELETE", &erase).expect(200).json();
+    assert_eq!(erased["next_cursor"], Value::Null);
+    assert!(is_erased(&older));
+    let failed = until_some("the older delivery has failed", || {
+        server.pass(Duration::from_secs(30));
+        let delivery = server.delivery_of(&older)?;
+        (delivery["status"] == "failed").then_some(delivery)
+    });
+    assert_eq!(failed["reason"], "webhook deleted");
+    assert_eq!(receiver.count(), 3);
     server.assert_settled();
 }
 

@@ -187,6 +187,15 @@ impl AccountHandle {
         }
     }
 
+    /// The reserved prices of a key's live jobs, without the jobs whose end was readable before the call.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn reserved_after_commits(&self, key: KeyId) -> Result<Amount, StoreError> {
+        self.catch_up().await;
+        self.reserved_of(key).await
+    }
+
     /// The reserved prices of a key's live jobs. Reads no job, because an account may have very many.
     async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
         if let Some(memory) = self.shared.memory() {

@@ -81,7 +81,7 @@ def test_every_parameter_of_a_lookup_can_be_asked_for(document: Any) -> None:
         "/jobs/{job_id}": _calls.waiting(_calls.for_job("j"), 30).query,
         "/batches": window,
         "/batches/{batch_id}": _calls.waiting(_calls.for_batch("b"), 30).query,
-        "/transactions": _calls.ledger(1, "c", kind="charge", from_time=moment, to_time=moment).query,
+        "/transactions": _calls.ledger(1, "c", kind="charge", job_id="j", from_time=moment, to_time=moment).query,
         "/usage": _calls.usage(moment, moment, "k", "c").query,
     }
     calls = {path.removeprefix("/api/v1"): it["get"] for path, it in document["paths"].items() if "get" in it}

@@ -190,6 +190,7 @@ def test_the_ledger_tells_deposits_and_charges(client: Tintype) -> None:
     )
     assert (deposit.kind, deposit.amount) == ("deposit", Decimal(10))
     assert list(client.transactions.iterate(kind="deposit")) == [deposit]
+    assert list(client.transactions.iterate(job_id=job.job_id)) == [charge]
     assert client.transactions.list(from_time=charge.created_at, to_time=charge.created_at, kind="charge").data == (charge,)
     assert list(client.transactions.iterate(from_time=charge.created_at + timedelta(hours=1))) == []
     page = client.transactions.list(limit=1)
@@ -220,7 +221,8 @@ def test_models_and_key_tell_what_is_allowed(variant: Variant, service: Service)
     assert "auto" in models["pro"].aspect_ratios
     assert not models["pro"].paused
     key = client.key()
-    assert (key.models, key.active, key.spent, key.spend_limit) == (("fast",), True, Decimal(0), Decimal(5))
+    assert (key.models, key.active, key.spend_limit) == (("fast",), True, Decimal(5))
+    assert (key.spent, key.reserved) == (Decimal(0), Decimal(0))
     assert (key.spend_limit_daily, key.spent_today, key.spend_limit_monthly) == (Decimal(1), Decimal(0), None)
     assert key.rate_limit is not None
     assert (key.rate_limit.per_second, key.rate_limit.burst) == (50, 100)

@@ -42,6 +42,7 @@ export interface JobFilter {
 /** The conditions for entries of the ledger. Both times are included. */
 export interface TransactionFilter {
   readonly kind?: TransactionKind | null | undefined;
+  readonly job_id?: string | null | undefined;
   readonly from?: Date | string | null | undefined;
   readonly to?: Date | string | null | undefined;
 }
@@ -275,6 +276,7 @@ export interface Key {
   readonly expires_at: string | null;
   readonly spend_limit: string | null;
   readonly spent: string;
+  readonly reserved?: string;
   readonly spend_limit_monthly?: string | null;
   readonly spent_this_month?: string | null;
   readonly spend_limit_daily?: string | null;

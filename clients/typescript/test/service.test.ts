@@ -180,6 +180,7 @@ test("the ledger tells deposits and charges", async () => {
   const [charge, deposit] = lines;
   const moment = charge?.created_at;
   assert.deepEqual(await all(client.transactions.iterate({ kind: "deposit" })), [deposit]);
+  assert.deepEqual(await all(client.transactions.iterate({ job_id: job.job_id })), [charge]);
   assert.deepEqual((await client.transactions.list({ kind: "charge", from: moment, to: moment })).data, [charge]);
   assert.deepEqual(await all(client.transactions.iterate({ from: new Date(Date.now() + 3_600_000) })), []);
   const page = await client.transactions.list({ limit: 1 });
@@ -210,7 +211,7 @@ test("models and key tell what is allowed", async () => {
   assert.deepEqual(models[0]?.prices, { "1K": "0.039" });
   assert.ok(models[2]?.aspect_ratios.includes("auto"));
   const key = await client.key();
-  assert.deepEqual([key.models, key.active, key.spent, key.spend_limit], [["fast"], true, "0.00", "5.00"]);
+  assert.deepEqual([key.models, key.active, key.spent, key.reserved, key.spend_limit], [["fast"], true, "0.00", "0.00", "5.00"]);
   assert.deepEqual([key.spend_limit_daily, key.spent_today, key.rate_limit], ["1.00", "0.00", rate_limit]);
 });
 

@@ -9,6 +9,7 @@ use crate::text::{Id, KeyText, Moment, Money, TierWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{self, KeyChange};
 use tintype_storage::domain::spending::{Period, Spending};
 use tintype_storage::domain::tier::Tier;
@@ -181,6 +182,8 @@ pub struct OwnKey {
     pub spend_limit: Option<Money>,
     /// The total spent.
     pub spent: Money,
+    /// Reserved for jobs of the key that have not ended. Each spend limit counts it in addition to the amount spent.
+    pub reserved: Money,
     /// Present only if set: the spend limit per calendar month (UTC).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Money")]
@@ -216,6 +219,7 @@ impl OwnKey {
     pub fn new(
         key: &api_key::ApiKey,
         spending: &Spending,
+        reserved: Amount,
         rate: Option<api_key::RateLimit>,
         now: Timestamp,
     ) -> Self {
@@ -228,6 +232,7 @@ impl OwnKey {
             expires_at: key.expires_at.map(Moment::from),
             spend_limit: key.spend_limit.map(Money::from),
             spent: spent(Period::Total),
+            reserved: reserved.into(),
             spend_limit_monthly: key.spend_limit_monthly.map(Money::from),
             spent_this_month: key.spend_limit_monthly.map(|_| spent(Period::Month)),
             spend_limit_daily: key.spend_limit_daily.map(Money::from),

@@ -104,8 +104,8 @@ impl Sums {
         filter: &StatementFilter,
     ) -> Result<usize, StoreError> {
         let ledger = LedgerFilter {
-            kind: None,
             range: filter.range,
+            ..LedgerFilter::default()
         };
         let (mut scanned, mut after) = (0, None);
         loop {

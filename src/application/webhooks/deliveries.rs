@@ -14,12 +14,14 @@ use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange,
 use tintype_api::Redelivery;
 use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
-use tintype_storage::domain::ids::SERVICE;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, SERVICE};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 /// Deliveries that one call scans.
 const MAX_SCANNED: usize = 10_000;
@@ -46,6 +48,31 @@ pub async fn find(core: &Core, caller: &Caller, id: DeliveryId) -> Result<Delive
     let found = core.store.delivery(id).await?;
     let seen = found.filter(|delivery| caller.sees(delivery.account));
     seen.ok_or_else(no_delivery)
+}
+
+/// The delivery that tells the end of a job: that of the job, or else that of its batch. The id of a batch finds the delivery of the batch.
+pub async fn of_job(
+    core: &Core,
+    account: Option<AccountId>,
+    id: JobId,
+) -> Result<Option<Delivery>, Error> {
+    if let Some(found) = of_subject(core, id.0).await? {
+        return Ok(Some(found));
+    }
+    let job = match account {
+        Some(account) => core.store.job(account, id).await?,
+        None => core.store.find_job(id).await?,
+    };
+    match job.as_ref().and_then(Job::member) {
+        Some(member) => of_subject(core, member.batch.0).await,
+        None => Ok(None),
+    }
+}
+
+/// A delivery about a job or a batch has its id, so this is a direct lookup.
+async fn of_subject(core: &Core, id: Uuid) -> Result<Option<Delivery>, Error> {
+    let found = core.store.delivery(DeliveryId(id)).await?;
+    Ok(found.filter(|it| it.job() == Some(JobId(id)) || it.batch() == Some(BatchId(id))))
 }
 
 /// The attempts that the record of the delivery counts.

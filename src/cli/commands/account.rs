@@ -11,6 +11,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::{Account, AccountErasure, Transaction};
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::time::Timestamp;
 
@@ -93,6 +94,9 @@ pub struct Ledger {
     /// Filter by kind.
     #[arg(long, value_parser = PossibleValuesParser::new(EntryKind::names()))]
     kind: Option<String>,
+    /// Filter by job: its charge and its refunds.
+    #[arg(long, value_name = "ID")]
+    job: Option<JobId>,
     /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
@@ -314,6 +318,7 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let path = format!("/accounts/{}/transactions", &*account.account_id);
     let filters = only_set([
         ("kind", arguments.kind),
+        ("job_id", arguments.job.map(|it| it.to_string())),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),
     ]);

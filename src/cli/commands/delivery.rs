@@ -47,7 +47,7 @@ pub struct List {
     /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Filter by job.
+    /// Filter by job, or by batch: the delivery of a batch tells the end of its jobs.
     #[arg(long, value_name = "ID")]
     job: Option<JobId>,
     /// Filter by webhook.

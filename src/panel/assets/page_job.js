@@ -133,8 +133,8 @@ export async function job(main, context) {
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
-      sent.data.length ? h("div", { class: "sheet" }, sent.data.map(show))
-        : h("p", { class: "muted" }, noDelivery(found))));
+      sent.data.length && !found.batch_id ? null : h("p", { class: "muted" }, noDelivery(found)),
+      sent.data.length ? h("div", { class: "sheet" }, sent.data.map(show)) : null));
   };
   await draw();
   return reload;

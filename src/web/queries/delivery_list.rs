@@ -5,9 +5,10 @@ use super::query;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::paging::filter_page;
+use crate::application::webhooks::deliveries;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryStatus};
+use tintype_storage::domain::delivery::{Delivery, DeliveryStatus};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
@@ -39,7 +40,6 @@ impl Filter {
 
     fn matches(&self, delivery: &Delivery) -> bool {
         self.account.is_none_or(|it| it == delivery.account)
-            && self.job.is_none_or(|it| delivery.job() == Some(it))
             && self.webhook.is_none_or(|it| it == delivery.webhook)
             && self.status.is_none_or(|it| it == delivery.state.status())
     }
@@ -95,8 +95,7 @@ async fn read_page(
     window: Window,
 ) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
-        // A delivery has the id of its job, so this is a direct lookup.
-        let found = core.store.delivery(DeliveryId(job.0)).await?;
+        let found = deliveries::of_job(core, filter.account, job).await?;
         let is_new = |it: &Delivery| {
             window
                 .after

@@ -7,7 +7,7 @@ use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use tintype_storage::domain::ledger::EntryKind;
 
-const NAMES: &[&str] = &["kind", "from", "to"];
+const NAMES: &[&str] = &["kind", "job_id", "from", "to"];
 
 /// # Errors
 /// 422 with every invalid parameter
@@ -21,6 +21,7 @@ pub fn of(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
 fn read(filter: &mut LedgerFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     match name {
         "kind" => filter.kind = Some(query::one_of(name, value, EntryKind::names())?),
+        "job_id" => filter.job = Some(query::id(name, value)?),
         _ => query::range_end(&mut filter.range, name, value)?,
     }
     Ok(())

@@ -74,6 +74,11 @@ impl Process {
         self.running.lines_of(Stream::Out)
     }
 
+    /// The lines of the log so far.
+    pub fn logged(&self) -> Vec<String> {
+        self.running.lines_of(Stream::Err)
+    }
+
     pub fn call(&self, method: &str, target: &str) -> Request {
         Request::new(self.address, method, target)
     }

@@ -241,6 +241,7 @@ def key(value: Json) -> Key:
         expires_at=_optional(value["expires_at"], _moment),
         spend_limit=_optional(value["spend_limit"], Decimal),
         spent=Decimal(value["spent"]),
+        reserved=_optional(value.get("reserved"), Decimal),
         spend_limit_monthly=_optional(value.get("spend_limit_monthly"), Decimal),
         spent_this_month=_optional(value.get("spent_this_month"), Decimal),
         spend_limit_daily=_optional(value.get("spend_limit_daily"), Decimal),

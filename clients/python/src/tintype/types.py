@@ -55,6 +55,7 @@ class TransactionFilter(TypedDict):
     """The conditions for entries of the ledger. Both times are included."""
 
     kind: NotRequired[TransactionKind | None]
+    job_id: NotRequired[str | None]
     from_time: NotRequired[datetime | None]
     to_time: NotRequired[datetime | None]
 
@@ -306,6 +307,7 @@ class Key:
     expires_at: datetime | None
     spend_limit: Decimal | None
     spent: Decimal
+    reserved: Decimal | None
     spend_limit_monthly: Decimal | None
     spent_this_month: Decimal | None
     spend_limit_daily: Decimal | None

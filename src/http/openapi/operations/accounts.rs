@@ -165,6 +165,7 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
         .window()
         .query("kind", "Only entries of this kind.", words(EntryKind::names()))
+        .query("job_id", "Only the charge and the refunds of this job.", uuid())
         .query("from", "Only from this time on.", date_time())
         .query("to", "Only up to this time.", date_time())
         .response(builder.page::<Transaction>("A page of the ledger.",

@@ -46,7 +46,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Newest first. A page scans a bounded number of deliveries, and contains at most 1,000 attempts: it may end early and still have a `next_cursor`.")
         .window()
         .query("account_id", "Only to this account's webhooks.", uuid())
-        .query("job_id", "Only about this job.", uuid())
+        .query("job_id", "Only the delivery about this job or, for a job of a batch, about its batch. The id of a batch selects the delivery of the batch.", uuid())
         .query("webhook_id", "Only to this webhook.", uuid())
         .query("status", "Only deliveries with this status.", words(DeliveryStatus::names()))
         .response(builder.page::<Delivery>("A page of deliveries.", page(example())))

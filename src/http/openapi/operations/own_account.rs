@@ -23,6 +23,7 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Deposits and the price of each image, with the balance after each entry; newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
         .window()
         .query("kind", "Only entries of this kind.", words(EntryKind::names()))
+        .query("job_id", "Only the charge and the refunds of this job.", uuid())
         .query("from", "Only from this time on.", date_time())
         .query("to", "Only up to this time.", date_time())
         .response(response)
@@ -79,6 +80,7 @@ pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
         "expires_at": null,
         "spend_limit": "50.00",
         "spent": "0.134",
+        "reserved": "0.067",
         "spend_limit_daily": "5.00",
         "spent_today": "0.134",
         "max_concurrent": 10,
