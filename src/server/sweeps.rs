@@ -287,7 +287,11 @@ impl Deletion for Option<JobDeletion> {
 
     async fn commit(self, core: &Core, guard: Option<ChangeGuard>) -> Option<()> {
         // Only a sweep under a lock finds jobs.
-        core.commit_job_deletion(self?, guard?).await.ok()
+        let committed = core.commit_job_deletion(self?, guard?).await;
+        // A damaged record of a refund stops no service, so this is the only trace of it.
+        committed
+            .inspect_err(|error| tracing::error!(%error, "could not remove old jobs"))
+            .ok()
     }
 }
 

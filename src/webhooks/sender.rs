@@ -13,7 +13,7 @@ use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{
-    Attempt, Delivery, DeliveryId, DeliveryKind, MAX_EXCERPT_BYTES, SentRequest,
+    Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, MAX_EXCERPT_BYTES, SentRequest,
 };
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
@@ -32,8 +32,8 @@ use url::Url;
 /// The sender reads no more of a response. The status counts nevertheless: a receiver that answers 2xx has the delivery.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// An erasure deletes a text before it changes the record, and may be interrupted in between and repeated. A delivery that is due waits so
-/// long for a change of a record whose text is gone. After that, the text is lost.
+/// An erasure deletes a text before it changes the record, and may be interrupted in between and repeated. A delivery waits so long for a
+/// change of a record whose text is gone. After that, the text is lost.
 const LONGEST_ERASURE: Duration = Duration::from_secs(60 * 60);
 
 /// Posts deliveries over HTTP.
@@ -229,8 +229,14 @@ async fn payload(sender: &Sender, delivery: &Delivery) -> Result<Json, Fault> {
         return Ok(payload);
     }
     let reason = "the metadata of this delivery is no longer stored".into();
-    let due = delivery.state.due();
-    let is_early = due.is_some_and(|due| (sender.clock)() < due.plus(LONGEST_ERASURE));
+    // Each failed attempt moves `due`, and would begin another wait.
+    let since = match delivery.state {
+        DeliveryState::Pending { due, failures: 0 } => due,
+        DeliveryState::Pending { .. }
+        | DeliveryState::Delivered { .. }
+        | DeliveryState::Failed { .. } => delivery.created_at,
+    };
+    let is_early = (sender.clock)() < since.plus(LONGEST_ERASURE);
     Err(match is_early {
         true => Fault::Own(reason),
         false => Fault::Delivery(reason),

@@ -2,8 +2,13 @@
 
 use crate::support::batches::{batch_of, entry};
 use crate::support::{Customer, Options, Server, fox};
+use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::JOB_REFUNDS;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -66,6 +71,27 @@ fn jobs_and_batches_are_deleted_after_their_retention_and_charges_are_kept() {
     // The opening deposit, and a charge for each of four jobs.
     assert_eq!(charged.len(), 5);
     server.assert_well();
+}
+
+#[test]
+fn a_sweep_logs_why_it_cannot_delete_jobs() {
+    let server = Server::with(Options::new().set("jobs.retention_days", 31));
+    let customer = server.customer("1.00");
+    let job = done_job(&server, &customer, "a");
+    let refunds = JOB_REFUNDS.key(&(customer.account.parse().unwrap(), job.parse().unwrap()));
+    let damaged = (refunds, Some(b"damaged".to_vec()));
+    commit_and_wait(&**server.inside().store.engine(), vec![damaged]).unwrap();
+    server.clock.advance(DAY * 32);
+    let log = NamedTempFile::new().unwrap();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(Arc::new(log.reopen().unwrap()))
+        .finish();
+    tracing::subscriber::with_default(subscriber, || sweep(&server));
+    assert_eq!(ids(&server, &customer), [job]);
+    let lines = fs::read_to_string(log.path()).unwrap();
+    let is_error = |it: &str| it.contains("ERROR") && it.contains("could not remove old jobs");
+    assert!(lines.lines().any(is_error), "{lines}");
 }
 
 #[test]

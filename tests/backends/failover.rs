@@ -1,7 +1,8 @@
 //! Failover when a backend dies: other backends finish all jobs, each job is charged once, and none is lost.
 
-use crate::service::{LEFT, backend, ended, image_of, make, pro};
+use crate::service::{LEFT, backend, ended, gemini_image, image_of, make, openai_image, pro};
 use crate::stub::{Reply, Stub};
+use crate::support::sample_images::png;
 use crate::support::{Customer, OneNode, Options, Server, fox, until};
 use serde_json::{Value, json};
 
@@ -154,7 +155,7 @@ fn a_setup_error_of_one_backend_fails_over_to_the_next() {
 
 #[test]
 fn an_invalid_image_fails_over_to_the_next_backend() {
-    let first = Stub::answering([crate::service::gemini_image(b"no image")]);
+    let first = Stub::answering([gemini_image(b"no image")]);
     let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
@@ -332,6 +333,42 @@ fn one_customers_failing_requests_keep_no_backend_from_the_others() {
     assert_eq!(backend_stats(&server, "only")["health"], "down");
 }
 
+/// Twenty jobs on a backend that answers five requests with this fault.
+fn assert_that_a_fault_costs_five_jobs(kind: &str, fault: Reply) {
+    let mut replies = vec![fault; 5];
+    replies.push(image_of(kind));
+    let stub = Stub::answering(replies);
+    let options = backend(
+        Options::new().one_node(OneNode::Figures),
+        "only",
+        kind,
+        &stub,
+    );
+    let options = options
+        .set("backends.only.concurrency", 1)
+        .set("backends.only.retries", 2);
+    let server = Server::with(pro(options, &["only"]));
+    let customer = server.customer("10.00");
+    let jobs: Vec<String> = (0..20)
+        .map(|_| {
+            let answer = server.generation(&customer, "/text-generations", &fox());
+            answer.expect(202).job_id()
+        })
+        .collect();
+    let ended = |word: &str| {
+        let all = jobs.iter().map(|id| server.job(&customer, id));
+        all.filter(|it| it["status"] == word).count()
+    };
+    until("the breaker is open, or all jobs have ended", || {
+        backend_stats(&server, "only")["health"] == "down" || ended("failed") + ended("done") == 20
+    });
+    assert_eq!((ended("failed"), ended("queued")), (5, 15), "{kind}");
+    // The operator fixes it, and tests the backend, which ends the cool-down.
+    server.admin("POST", "/backends/only/test").expect(200);
+    until("the others are done", || ended("done") == 15);
+    server.assert_settled();
+}
+
 #[test]
 fn a_rejected_key_costs_a_few_jobs_and_not_the_whole_queue() {
     let unauthorized = Reply::typed("401 Unauthorized", "text/plain", "bad key");
@@ -350,37 +387,14 @@ fn a_rejected_key_costs_a_few_jobs_and_not_the_whole_queue() {
         ("gemini", daily),
         ("gemini", suspended),
     ] {
-        let mut replies = vec![rejection; 5];
-        replies.push(image_of(kind));
-        let stub = Stub::answering(replies);
-        let options = backend(
-            Options::new().one_node(OneNode::Figures),
-            "only",
-            kind,
-            &stub,
-        );
-        let options = options
-            .set("backends.only.concurrency", 1)
-            .set("backends.only.retries", 2);
-        let server = Server::with(pro(options, &["only"]));
-        let customer = server.customer("10.00");
-        let jobs: Vec<String> = (0..20)
-            .map(|_| {
-                let answer = server.generation(&customer, "/text-generations", &fox());
-                answer.expect(202).job_id()
-            })
-            .collect();
-        until("the breaker is open", || {
-            backend_stats(&server, "only")["health"] == "down"
-        });
-        let ended = |word: &str| {
-            let all = jobs.iter().map(|id| server.job(&customer, id));
-            all.filter(|it| it["status"] == word).count()
-        };
-        assert_eq!((ended("failed"), ended("queued")), (5, 15), "{kind}");
-        // The operator fixes it, and tests the backend, which ends the cool-down.
-        server.admin("POST", "/backends/only/test").expect(200);
-        until("the others are done", || ended("done") == 15);
-        server.assert_settled();
+        assert_that_a_fault_costs_five_jobs(kind, rejection);
     }
+}
+
+#[test]
+fn half_images_cost_a_few_jobs_and_not_the_whole_queue() {
+    let square = png(64, 64);
+    let half = &square[..square.len() / 2];
+    assert_that_a_fault_costs_five_jobs("gemini", gemini_image(half));
+    assert_that_a_fault_costs_five_jobs("openai", openai_image(half));
 }

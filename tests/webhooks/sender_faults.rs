@@ -3,8 +3,8 @@
 use crate::helpers::{millis, options, server};
 use crate::receiver::Receiver;
 use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, webhook};
-use crate::support::Server;
 use crate::support::poll::until_some;
+use crate::support::{Server, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::sync::Arc;
@@ -103,6 +103,52 @@ fn metadata_that_is_damaged_or_gone_for_an_hour_ends_the_delivery() {
     for expected in ["is no longer stored", "is damaged"] {
         assert!(errors.iter().any(|it| it.contains(expected)), "{errors:?}");
     }
+    assert_eq!(receiver.count(), 0);
+}
+
+/// Each failed attempt moves the time at which the next one is due.
+#[test]
+fn the_retries_of_a_delivery_whose_metadata_is_gone_wait_for_no_second_hour() {
+    let options = options().set("webhooks.retry_delays_seconds", vec![60, 60]);
+    let (server, receiver) = (Server::with(options), Receiver::content());
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    server.generator.hold();
+    let metadata = json!({ "text": "a".repeat(8_000) });
+    let job = server.create_with(&customer, json!({ "metadata": metadata }));
+    server.job_once(&customer, &job, "processing");
+    fs::remove_dir_all(server.objects().join("words")).unwrap();
+    let is_unsent_after = |act: &dyn Fn()| {
+        let unsent = server.unsent_attempts();
+        act();
+        until("an attempt is not sent", || {
+            server.unsent_attempts() > unsent
+        });
+    };
+    let attempts = |delivery: &Value| delivery["attempts"].as_array().unwrap().len();
+    let fails_after = |span: Duration, number: usize| {
+        let unsent = server.unsent_attempts();
+        server.pass(span);
+        let delivery = server.delivery_once(&job, |it| {
+            attempts(it) == number || server.unsent_attempts() > unsent
+        });
+        assert_eq!(attempts(&delivery), number, "{delivery}");
+        delivery
+    };
+    let (hour, delay) = (Duration::from_secs(3_600), Duration::from_secs(61));
+    is_unsent_after(&|| server.generator.release_all());
+    fails_after(hour, 1);
+    fails_after(delay, 2);
+    let failed = fails_after(delay, 3);
+    assert_eq!(failed["reason"], "attempts exhausted");
+
+    is_unsent_after(&|| {
+        server.redeliver(&failed);
+    });
+    fails_after(hour, 4);
+    fails_after(delay, 5);
+    let failed = fails_after(delay, 6);
+    assert_eq!(failed["reason"], "attempts exhausted");
     assert_eq!(receiver.count(), 0);
 }
 

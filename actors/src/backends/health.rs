@@ -67,8 +67,8 @@ impl LastContact {
         self.last_answer_at.is_some() || self.last_error.is_some()
     }
 
-    /// The state of a backend whose breaker is closed. A backend that answers only with unusable images keeps its breaker closed, but
-    /// is not up.
+    /// The state of a backend whose breaker is closed. A few failures keep it closed, and so do those of one account while another one
+    /// succeeds, but then the backend is not up.
     pub fn while_closed(&self) -> Health {
         match (self.has_any(), self.is_failing) {
             (false, _) => Health::Unknown,

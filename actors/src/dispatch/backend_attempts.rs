@@ -25,13 +25,14 @@ pub struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// One attempt. If it ends because the deadline of the run has passed, it does not count against the backend.
+    /// One attempt. If it ends because the deadline of the run has passed, it does not count against the backend. If it returns an image,
+    /// [`Self::store`] tells the breaker, because the image may be damaged.
     pub async fn attempt_once(
         &self,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
     ) -> Result<GeneratedImage, GenerateError> {
-        let (job, account, backend) = (&self.task.job, self.task.account, self.backend());
+        let (job, backend) = (&self.task.job, self.backend());
         self.task.progress.reset();
         let began = Instant::now();
         // A timeout drops the future, so a late image cannot arrive.
@@ -55,7 +56,6 @@ impl Attempts<'_> {
                 }
                 self.record_contact();
                 self.record(began, BackendAttemptOutcome::Image);
-                lease.record(BreakerEvent::Succeeded(account), Instant::now());
                 return Ok(image);
             }
             Ok(Err(error)) => {
@@ -70,47 +70,56 @@ impl Attempts<'_> {
             self.record_contact();
         }
         self.failed(&error, cause);
+        if let Some(event) = self.breaker_event(&error) {
+            lease.record(event, Instant::now());
+        }
+        Err(error)
+    }
+
+    /// Checks and stores the backend's image. Any image that is not damaged is a success of the backend, even if it cannot be stored.
+    pub async fn store(
+        &self,
+        image: GeneratedImage,
+        job: &Job,
+        lease: &mut BackendLease,
+        deadline: &mut RunDeadline,
+    ) -> Result<ResultImage, GenerateError> {
+        let stored = deadline.work(self.context.job_objects.store_image(job, image));
+        let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
+        // Not the backend's fault: a failure of the store, and the deadline of the run.
+        let damage = stored.as_ref().err();
+        let damage = damage.filter(|it| it.outcome() == BackendAttemptOutcome::Broken);
+        let event = match damage {
+            Some(error) => {
+                self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
+                self.failed(error, error.to_string());
+                self.breaker_event(error)
+            }
+            None => Some(BreakerEvent::Succeeded(self.task.account)),
+        };
+        if let Some(event) = event {
+            lease.record(event, Instant::now());
+        }
+        let image = stored?;
+        let backend = Some(self.backend().name.clone());
+        warn_if_small(job, backend.as_deref(), &image, self.task.pixels);
+        Ok(ResultImage { backend, ..image })
+    }
+
+    /// What a failed attempt tells the breaker.
+    fn breaker_event(&self, error: &GenerateError) -> Option<BreakerEvent> {
+        let account = self.task.account;
         let failed = |suspect| {
             BreakerEvent::Failed(Failure {
                 retry_after: error.retry_after(),
                 suspect,
             })
         };
-        let event = match error.breaker_effect() {
+        match error.breaker_effect() {
             BreakerEffect::Success => Some(BreakerEvent::Succeeded(account)),
             BreakerEffect::Failure => Some(failed(None)),
             BreakerEffect::DoubtfulFailure => Some(failed(Some(account))),
             BreakerEffect::None => None,
-        };
-        if let Some(event) = event {
-            lease.record(event, Instant::now());
-        }
-        Err(error)
-    }
-
-    /// Stores the backend's image.
-    pub async fn store(
-        &self,
-        image: GeneratedImage,
-        job: &Job,
-        deadline: &mut RunDeadline,
-    ) -> Result<ResultImage, GenerateError> {
-        let stored = deadline.work(self.context.job_objects.store_image(job, image));
-        let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
-        match stored {
-            Ok(image) => {
-                let backend = Some(self.backend().name.clone());
-                warn_if_small(job, backend.as_deref(), &image, self.task.pixels);
-                Ok(ResultImage { backend, ..image })
-            }
-            Err(error) => {
-                // Not the backend's fault: a failure of the store, and the deadline of the run.
-                if error.outcome() == BackendAttemptOutcome::Broken {
-                    self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
-                    self.failed(&error, error.to_string());
-                }
-                Err(error)
-            }
         }
     }
 

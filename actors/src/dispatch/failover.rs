@@ -117,7 +117,7 @@ impl<'a> FailoverRun<'a> {
             let (error, may_repeat) = match attempts.attempt_once(lease, deadline).await {
                 Ok(image) => match self
                     .log
-                    .store(attempts.store(image, self.job, deadline))
+                    .store(attempts.store(image, self.job, lease, deadline))
                     .await
                 {
                     Ok(image) => return Ok(image),

@@ -15,10 +15,15 @@ use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+/// The bytes of a damaged image.
+const DAMAGED: &[u8] = b"damaged";
+
 /// The outcome of one task.
 #[derive(Clone, Debug)]
 pub enum Act {
     Image,
+    /// An image that fails the check of the [`Shelf`].
+    DamagedImage,
     /// An image after this time.
     Take(Duration),
     /// Reports half of the image, and after this time a transient failure.
@@ -157,6 +162,7 @@ impl Generator for ScriptedGenerator {
             let image = GeneratedImage::own(task.prompt.into_bytes());
             match act {
                 Act::Image => Ok(image),
+                Act::DamagedImage => Ok(GeneratedImage::foreign(DAMAGED.to_vec())),
                 Act::Take(time) => {
                     sleep(time).await;
                     Ok(image)
@@ -273,7 +279,7 @@ impl JobObjects for Shelf {
 
     fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
-        let outcome = if state.refuses {
+        let outcome = if state.refuses || image.bytes == DAMAGED {
             Err(GenerateError::BackendFault("it is not an image".into()))
         } else if state.is_full {
             Err(GenerateError::Storage("the shelf is full".into()))

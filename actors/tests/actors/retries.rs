@@ -1,7 +1,7 @@
 //! Attempts, backoff and failover, by the paused clock.
 
 use crate::generators::{Act, ScriptedGenerator};
-use crate::world::{A, Plan, quick, run};
+use crate::world::{A, B, Plan, World, quick, run};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_actors::backends::Health;
@@ -193,6 +193,79 @@ fn only_invalid_images_count_as_invalid_images_of_the_backend() {
             let error = world.failure(job).await;
             let counted = &world.system.stats().backends[0].invalid_images;
             assert_eq!(counted.load(Ordering::Relaxed), invalid, "{error}");
+            world.check();
+        }
+    });
+}
+
+/// The health and the consecutive failures of the only backend.
+fn only_backend(world: &World) -> (Health, u32) {
+    let backend = world.system.backends().swap_remove(0);
+    (backend.health, backend.faults)
+}
+
+/// The backend has answered each time, so only the check of its image shows the fault.
+#[test]
+fn damaged_images_open_the_breaker_and_queued_jobs_wait() {
+    run(async {
+        let generator = ScriptedGenerator::new(vec![Act::DamagedImage; 6], Act::Image);
+        let world = Plan::with(generator.clone(), 1).start();
+        for account in [A, B, A, B, A] {
+            let id = world.accept(account, Tier::Fast, "a fox").await;
+            assert_eq!(world.failure(id).await, "it is not an image");
+        }
+        assert_eq!(only_backend(&world), (Health::Down, 5));
+        let probe = world.accept(B, Tier::Fast, "a fox").await;
+        let waiting = world.accept(B, Tier::Fast, "a fox").await;
+        world.failure(probe).await;
+        assert_eq!(only_backend(&world), (Health::Down, 6));
+        world.done(waiting).await;
+        assert_eq!(only_backend(&world), (Health::Up, 0));
+        let seen = generator.seen();
+        let waits = [5, 6].map(|at: usize| (seen[at].at - seen[at - 1].at).as_secs());
+        assert_eq!(waits, [10, 20]);
+        world.check();
+    });
+}
+
+#[test]
+fn damaged_images_of_one_account_do_not_open_the_breaker_while_another_account_succeeds() {
+    run(async {
+        let mut acts = vec![Act::Image];
+        acts.extend(vec![Act::DamagedImage; 8]);
+        let world = Plan::with(ScriptedGenerator::new(acts, Act::Image), 1).start();
+        let id = world.accept(B, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        for _ in 0..8 {
+            let id = world.accept(A, Tier::Fast, "a poisoned request").await;
+            world.failure(id).await;
+        }
+        assert_eq!(only_backend(&world), (Health::Degraded, 8));
+        world.check();
+    });
+}
+
+#[test]
+fn an_image_that_cannot_be_stored_is_a_success_of_its_backend() {
+    run(async {
+        for is_full in [true, false] {
+            let faults = vec![Act::Transient(None); 4];
+            let mut plan = Plan::with(ScriptedGenerator::new(faults, Act::Image), 1);
+            plan.retries = 0;
+            let run_timeout = plan.run_timeout;
+            let world = plan.start();
+            for _ in 0..4 {
+                let id = world.accept(A, Tier::Fast, "a fox").await;
+                world.failure(id).await;
+            }
+            assert_eq!(only_backend(&world), (Health::Degraded, 4));
+            match is_full {
+                true => world.shelf.fill(),
+                false => world.shelf.take(run_timeout * 2),
+            }
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            world.failure(id).await;
+            assert_eq!(only_backend(&world), (Health::Up, 0));
             world.check();
         }
     });
