@@ -197,9 +197,18 @@ fn reasons_that_no_record_can_hold_are_refused() {
     let server = Server::with(names.iter().fold(two(), procedural));
     let body = json!({"backends": names, "reason": "🚧".repeat(200)});
     let call = server.admin("PATCH", "/pause").json(&body);
-    call.invalid(&["reason"]);
-    patch(
-        &server,
-        json!({"backends": names, "reason": "x".repeat(200)}),
-    );
+    call.invalid(&["backends"]);
+    // An entry of the audit log has all reasons, before and after the change.
+    for sign in ["🚧", "🚦"] {
+        let reason = sign.repeat(200);
+        let tiers = json!({"fast": true, "quality": true, "pro": true});
+        patch(
+            &server,
+            json!({"project": true, "tiers": tiers, "reason": reason}),
+        );
+    }
+    for sign in ["\"", "x", "🚧"] {
+        let reason = sign.repeat(150 / sign.len().max(2));
+        patch(&server, json!({"backends": names, "reason": reason}));
+    }
 }

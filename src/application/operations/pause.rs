@@ -28,8 +28,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_DECISION_WAIT: Duration = Duration::from_secs(3);
 const DECISION_POLL: Duration = Duration::from_millis(2);
 
-/// The bytes of the names and reasons of all paused backends together: their record must fit into a value of 16 KiB.
-const MAX_BACKEND_TEXT: usize = 12_000;
+/// The bytes of the [`facts`] of all paused backends. An entry of the audit log has them before and after a change, beside those of the
+/// models, and must fit into a value of 16 KiB.
+const MAX_BACKEND_FACTS: usize = 4_000;
 
 /// The switches of the models, and those of the backends.
 pub struct Pauses {
@@ -117,11 +118,13 @@ pub async fn change(
         backends: backends.only(|name| defined.iter().any(|it| it == name)),
         models: change.apply(&before.models, unnamed),
     };
-    let texts = after.backends.paused.iter();
-    let text = texts.map(|(name, it)| name.len() + it.reason.as_ref().map_or(0, String::len));
-    if text.sum::<usize>() > MAX_BACKEND_TEXT {
-        let message = "is too long together with the reasons of the other paused backends";
-        return Err(Error::field("reason", message));
+    let only_backends = Pauses {
+        models: Pause::default(),
+        backends: after.backends.clone(),
+    };
+    if facts(&only_backends).to_string().len() > MAX_BACKEND_FACTS {
+        let message = "the names and reasons of all paused backends are too long together; give a shorter reason, or pause the models";
+        return Err(Error::field("backends", message));
     }
     let (is_model_change, is_backend_change) = (
         after.models != before.models,

@@ -264,7 +264,7 @@ fn every_kind_of_record_is_imported_unchanged_and_exported_identically() {
         })
         .collect();
     // All of them: 22 by prefix, and four settings. An import builds the due index.
-    assert_eq!(kinds.len(), 26, "{kinds:?}");
+    assert_eq!(kinds.len(), 27, "{kinds:?}");
 }
 
 #[test]
