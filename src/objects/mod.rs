@@ -200,7 +200,10 @@ impl ObjectStorage {
             }
         };
         written.map_err(|error| self.write_fault("writing", key, error))?;
-        self.inner.probes.report_write(length);
+        // The permissions of a bucket may differ between prefixes.
+        if is_result(key) {
+            self.inner.probes.report_write(length);
+        }
         Ok(())
     }
 

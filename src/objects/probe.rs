@@ -27,9 +27,12 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// No other object has this prefix.
 const PROBE_PREFIX: &str = "tintype-probe";
 
-/// Bytes that a probe writes at most, so that a slow link writes them within [`PROBE_TIMEOUT`], and a store that refuses only large
-/// objects stays usable for others.
-const MAX_PROBE_BYTES: usize = 256 << 10;
+/// Bytes that a probe of a bucket writes at most, so that a slow link takes them within [`PROBE_TIMEOUT`], and a bucket that refuses
+/// only large objects stays usable for others.
+const MAX_CLOUD_BYTES: usize = 256 << 10;
+
+/// The same for a local directory, whose disk may have room for small files only.
+const MAX_LOCAL_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
 pub(super) struct Probes {
@@ -37,12 +40,12 @@ pub(super) struct Probes {
     pub(super) last: Arc<Mutex<LastProbe>>,
     /// Did the last probe fail? Can be read while the next one runs.
     failed: AtomicBool,
-    /// Bytes of the last object that the store refused, at most [`MAX_PROBE_BYTES`], until it takes as many; else 0.
+    /// Bytes of the last object that the store refused, bounded, until it takes as many; else 0.
     refused_bytes: AtomicUsize,
 }
 
 impl Probes {
-    /// Records that the store has taken an object of this length.
+    /// Records that the store has taken a result of this length.
     pub(super) fn report_write(&self, bytes: usize) {
         let refused = self.refused_bytes.load(Ordering::Relaxed);
         if refused != 0 && bytes >= refused {
@@ -127,7 +130,11 @@ impl ObjectStorage {
     /// write, and a disk may have room for small files only.
     pub fn report_refused_write(&self, bytes: usize) {
         let refused = &self.inner.probes.refused_bytes;
-        refused.store(bytes.clamp(1, MAX_PROBE_BYTES), Ordering::Relaxed);
+        let max = match self.is_local() {
+            true => MAX_LOCAL_BYTES,
+            false => MAX_CLOUD_BYTES,
+        };
+        refused.store(bytes.clamp(1, max), Ordering::Relaxed);
     }
 
     /// After a refused write, writes and deletes an object among the results, because the permissions of a bucket may differ between

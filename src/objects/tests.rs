@@ -229,10 +229,12 @@ async fn after_a_refused_write_the_store_is_usable_once_a_probe_writes_as_much()
 async fn after_a_refused_write_the_store_is_usable_once_it_takes_as_much() {
     let (_dir, objects) = local();
     objects.report_refused_write(16 << 20);
-    let put = |bytes| objects.put("results/a.png", Bytes::from(vec![0; bytes]), "image/png");
-    put(1_000).await.unwrap();
-    assert!(!objects.is_usable(), "a small object");
-    put(1 << 20).await.unwrap();
+    let put = |key, bytes| objects.put(key, Bytes::from(vec![0; bytes]), "image/png");
+    put("results/a.png", 1 << 20).await.unwrap();
+    assert!(!objects.is_usable(), "a smaller object");
+    put("inputs/a/0.png", 16 << 20).await.unwrap();
+    assert!(!objects.is_usable(), "another prefix");
+    put("results/a.png", 16 << 20).await.unwrap();
     assert!(objects.is_usable());
 }
 

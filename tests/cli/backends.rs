@@ -8,8 +8,9 @@ fn a_backend_is_paused_and_resumed() {
     // A node reports the backends as it has observed them itself.
     let service = Service::start_alone_with(&[("TINTYPE__BACKENDS__GPU__KIND", "procedural")]);
     let paused = service.run(&["backend", "pause", "gpu", "--reason", "new driver"]);
-    assert!(paused.contains("backend gpu  paused"), "{paused}");
-    assert_eq!(service.run(&["pause", "show"]), paused);
+    assert_eq!(service.run(&["backend", "list"]), paused);
+    let switches = service.run(&["pause", "show"]);
+    assert!(switches.contains("backend gpu  paused"), "{switches}");
     for command in [&["backend", "list"][..], &["stats"]] {
         let listed = service.run(command);
         let line = listed.lines().find(|it| it.starts_with("gpu"));
@@ -19,16 +20,16 @@ fn a_backend_is_paused_and_resumed() {
         assert!(!other.unwrap().contains("paused"), "{listed}");
     }
     let both = service.json(&["backend", "pause", "builtin", "gpu"]);
-    assert_eq!(both["backends"], json!(["builtin", "gpu"]));
-    let listed = service.run(&["backend", "list"]);
-    assert!(listed.contains("paused (new driver)"), "{listed}");
+    let reasons = both["data"].as_array().unwrap().iter();
+    let reasons: Vec<_> = reasons
+        .map(|it| json!([it["paused"], it["paused_reason"]]))
+        .collect();
+    assert_eq!(reasons, [json!([true, null]), json!([true, "new driver"])]);
     service.run(&["pause", "clear"]);
-    assert_eq!(
-        service.json(&["pause", "show"])["backends"],
-        both["backends"]
-    );
+    let switches = service.json(&["pause", "show"]);
+    assert_eq!(switches["backends"], json!(["builtin", "gpu"]));
     let resumed = service.run(&["backend", "resume", "gpu", "builtin"]);
-    assert!(!resumed.contains("backend "), "{resumed}");
+    assert!(!resumed.contains("paused"), "{resumed}");
     let unknown = service.command(&["backend", "pause", "gpu", "cpu"]);
     let refused = run(unknown, b"").failure();
     assert!(

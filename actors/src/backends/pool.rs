@@ -219,11 +219,12 @@ impl BackendPool {
     }
 
     /// Releases the slots of a tier's shared backends that no run of this node uses or waits for, and returns the demand for slots.
-    /// `queued` are the jobs that wait at this node, by tier.
+    /// `queued` are the jobs that wait at this node, by tier. While it cannot store images, no run calls its first backend.
     pub fn release_spare_slots(
         &self,
         tier: Tier,
         queued: [usize; 3],
+        can_store: bool,
         at: Instant,
     ) -> Vec<SlotDemand> {
         let shared = self.routes(tier).iter().map(|it| it.backend);
@@ -237,7 +238,7 @@ impl BackendPool {
             let mut held = pooled.held.lock();
             let begin = starting.iter().filter(|(_, it)| it.contains(&backend));
             let begin = begin.map(|(tier, _)| queued[tier.index()]);
-            let wanted = begin.sum::<usize>() + self.waiting_for(backend, at);
+            let wanted = begin.sum::<usize>() + self.waiting_for(backend, can_store, at);
             let free = pooled.free.available_permits();
             let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
             *held = held.saturating_sub(spare);
@@ -265,7 +266,7 @@ impl BackendPool {
     }
 
     /// The number of runs that wait for a lease on a backend.
-    fn waiting_for(&self, backend: usize, at: Instant) -> usize {
+    fn waiting_for(&self, backend: usize, can_store: bool, at: Instant) -> usize {
         let waiting = |tier: Tier| {
             let (routes, starting) = (self.routes(tier), self.starting(tier, at));
             let first = |of: &[usize]| {
@@ -274,7 +275,7 @@ impl BackendPool {
             };
             let queue = self.failover_queue(tier).lock();
             queue.waiting(|kind| match kind {
-                LeaseKind::Start(_) => starting.contains(&backend),
+                LeaseKind::Start(_) => can_store && starting.contains(&backend),
                 LeaseKind::Failover(routes) => first(routes) == Some(backend),
             })
         };
@@ -412,8 +413,8 @@ mod tests {
         let backends = vec![shared("reserve"), shared("main")];
         let pool = BackendPool::new(backends, routes, Arc::default(), true, Arc::default());
         let (tier, now) = (Tier::ALL[0], Instant::now());
-        let needs = || {
-            let demands = pool.release_spare_slots(tier, [0; 3], now);
+        let needs = |can_store| {
+            let demands = pool.release_spare_slots(tier, [0; 3], can_store, now);
             demands
                 .iter()
                 .map(|it| it.request.needs)
@@ -421,9 +422,10 @@ mod tests {
         };
         let account = AccountId(uuid::Uuid::nil());
         let start = pool.request_lease(account, tier, LeaseKind::Start(None));
-        assert_eq!(needs(), [0, 1]);
+        assert_eq!(needs(true), [0, 1]);
+        assert_eq!(needs(false), [0, 0]);
         drop(start);
         let _failover = pool.request_lease(account, tier, LeaseKind::Failover(vec![0]));
-        assert_eq!(needs(), [1, 0]);
+        assert_eq!(needs(false), [1, 0]);
     }
 }

@@ -192,7 +192,7 @@ impl<'a> FailoverRun<'a> {
         let backend = &self.context.pool.backend(&self.routes[lease.route]).name;
         drop(lease);
         let lease = if step == NextStep::AwaitBackend {
-            tracing::info!(%job, %backend, "the run waits until a backend can be reached");
+            tracing::info!(%job, %backend, "the run waits until a backend can be used");
             self.untried = (0..self.routes.len()).collect();
             // This wait counts against the deadline, because no other job causes it.
             let lease = self.lease_on_untried();
@@ -200,10 +200,6 @@ impl<'a> FailoverRun<'a> {
                 Some(lease) => lease,
                 None => return Err(worst),
             }
-        } else if step == NextStep::AwaitResume {
-            tracing::info!(%job, %backend, "the run waits until a backend is resumed");
-            self.untried = (0..self.routes.len()).collect();
-            self.lease_on_untried().await
         } else {
             tracing::info!(%job, %backend, "the run fails over");
             self.lease_on_untried().await

@@ -10,10 +10,8 @@ pub enum NextStep {
     Repeat(Duration),
     /// Try the next backend that the run has not tried.
     FailOver,
-    /// Try any backend, as soon as a breaker admits a probe.
+    /// Try any backend, as soon as a breaker admits a probe or a pause ends.
     AwaitBackend,
-    /// Try any backend, as soon as the pause of one ends.
-    AwaitResume,
     /// The run ends.
     Fail,
 }
@@ -42,7 +40,7 @@ pub struct RunState {
 /// If another backend is up, a run leaves a backend early: when its breaker opens, or when it asks for a wait longer than the longest
 /// backoff. While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
 ///
-/// A paused backend gets no repeat: the run makes it on another backend, or waits until a pause ends.
+/// A paused backend gets no repeat: the run makes it on another backend, or waits for the end of a pause as for a probe.
 pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
     let repeat = run.repeat_after;
     let repeat = repeat.filter(|wait| error.is_retryable() && *wait < run.time_left);
@@ -55,7 +53,7 @@ pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
     } else if !(error.allows_failover() || is_moved) || run.time_left.is_zero() {
         NextStep::Fail
     } else if run.is_all_paused {
-        NextStep::AwaitResume
+        NextStep::AwaitBackend
     } else if run.has_untried || is_moved {
         NextStep::FailOver
     } else if run.is_unreachable && !run.is_any_up {
@@ -67,7 +65,7 @@ pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
 
 #[cfg(test)]
 mod tests {
-    use super::NextStep::{AwaitBackend, AwaitResume, Fail, FailOver, Repeat};
+    use super::NextStep::{AwaitBackend, Fail, FailOver, Repeat};
     use super::*;
     use GenerateError::{BackendFault, Refused, Storage, TimedOut, Unreachable};
 
@@ -143,16 +141,16 @@ mod tests {
             (Unreachable, last(unreachable(ALONE)),            Fail),
             (Unreachable, last(unreachable(OTHER_DOWN)),       FailOver),
             (Unreachable, over(last(unreachable(ALONE_DOWN))), Fail),
-            // A paused backend gets no repeat, and its pause fails no job.
+            // A paused backend gets no repeat.
             (TimedOut, paused(OTHER_UP),                     FailOver),
             (TimedOut, paused(OTHER_DOWN),                   FailOver),
             (TimedOut, paused(ALONE),                        FailOver),
             (TimedOut, last(paused(ALONE)),                  Fail),
-            (TimedOut, all_paused,                           AwaitResume),
+            (TimedOut, all_paused,                           AwaitBackend),
             (TimedOut, over(all_paused),                     Fail),
-            (BackendFault, all_paused,                       AwaitResume),
+            (BackendFault, all_paused,                       AwaitBackend),
             (Refused,  all_paused,                           Fail),
-            (Storage,  all_paused,                           AwaitResume),
+            (Storage,  all_paused,                           AwaitBackend),
             (Storage,  last(all_paused),                     Fail),
         ];
         for (at, (error, run, expected)) in rows.into_iter().enumerate() {

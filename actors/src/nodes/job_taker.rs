@@ -84,7 +84,8 @@ impl JobTaker {
     /// no jobs, but still takes slots for runs that fail over.
     async fn take(&self, tier: Tier, full_scans: &mut FullScans) -> Result<(), StoreError> {
         loop {
-            let takes_jobs = !self.node.is_leaving() && self.dispatch.job_objects.is_usable();
+            let can_store = self.dispatch.job_objects.is_usable();
+            let takes_jobs = !self.node.is_leaving() && can_store;
             let DispatchContext {
                 queue,
                 local_queue,
@@ -104,7 +105,8 @@ impl JobTaker {
             };
             // Jobs of all tiers may wait for the same slots.
             let own_slots = own_slots.saturating_sub(waiting.iter().sum());
-            let demands = SlotDemands(pool.release_spare_slots(tier, waiting, now));
+            let demands = pool.release_spare_slots(tier, waiting, can_store, now);
+            let demands = SlotDemands(demands);
             if own_slots == 0 && !demands.may_change_slots(takes_jobs) {
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use crate::world::{A, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::tier::Tier;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Longer than any job that may begin takes, and than the time limit of a run.
 const A_WHILE: Duration = Duration::from_secs(3_600);
@@ -96,7 +96,26 @@ fn a_run_that_fails_on_a_paused_backend_moves_to_the_other_one() {
 }
 
 #[test]
-fn no_run_fails_while_all_backends_are_paused() {
+fn a_run_waits_for_the_end_of_a_pause_until_its_deadline() {
+    run(async {
+        let plan = Plan::with(
+            ScriptedGenerator::always(Act::Half(Duration::from_secs(10))),
+            1,
+        );
+        let run_timeout = plan.run_timeout;
+        let world = plan.start();
+        let job = accept(&world).await;
+        until("it has begun", || world.state(job).as_str() == "processing").await;
+        let begun = Instant::now();
+        world.backends_paused(&[0]);
+        world.failure(job).await;
+        assert_eq!(begun.elapsed().as_secs(), run_timeout.as_secs());
+        world.check();
+    });
+}
+
+#[test]
+fn a_run_that_fails_while_all_backends_are_paused_is_repeated_after_the_pause() {
     run(async {
         for failure in [
             Act::Half(Duration::from_secs(10)),
@@ -105,12 +124,13 @@ fn no_run_fails_while_all_backends_are_paused() {
             let generator = ScriptedGenerator::new([failure], Act::Image);
             let mut plan = Plan::with(generator.clone(), 1);
             plan.retries = 1;
+            let pause = plan.run_timeout / 2;
             let world = plan.start();
             let job = accept(&world).await;
             // During the attempt, or during the wait for its repeat.
             until("it has begun", || generator.seen().len() == 1).await;
             world.backends_paused(&[0]);
-            sleep(A_WHILE).await;
+            sleep(pause).await;
             assert_eq!(world.state(job).as_str(), "processing");
             assert_eq!(seen([&generator]), [1]);
             world.backends_paused(&[]);

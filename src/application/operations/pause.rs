@@ -97,7 +97,8 @@ pub async fn follow(core: Arc<Core>) {
     }
 }
 
-/// Changes the switches. Writes nothing if nothing changes. Clears the pauses of backends that the configuration no longer has.
+/// Changes the switches. Writes nothing if nothing changes. A single process clears the pauses of backends that its configuration no
+/// longer has; during an upgrade of several nodes, another node may have them.
 ///
 /// # Errors
 /// `Invalid` if the configuration has no such backend
@@ -115,7 +116,10 @@ pub async fn change(
     check_backends(&change, &before.backends, &defined)?;
     let backends = change.apply_to_backends(&before.backends, unnamed);
     let after = Pauses {
-        backends: backends.only(|name| defined.iter().any(|it| it == name)),
+        backends: match core.system.node() {
+            None => backends.only(|name| defined.iter().any(|it| it == name)),
+            Some(_) => backends,
+        },
         models: change.apply(&before.models, unnamed),
     };
     let only_backends = Pauses {

@@ -1,6 +1,5 @@
 //! `tintype backend`: backends of a running server.
 
-use super::pause;
 use crate::cli::common::{Common, or_dash};
 use crate::cli::operator::read;
 use crate::cli::output::{Column, print_as};
@@ -113,10 +112,10 @@ async fn list(common: &Common) -> anyhow::Result<()> {
     common.show_list(list, &COLUMNS)
 }
 
-/// Sends only the named backends, so that concurrent changes of other switches are kept.
+/// Sends only the named backends, so that concurrent changes of other switches are kept. Shows all backends with their reasons.
 async fn change_pauses(change: Value, common: &Common) -> anyhow::Result<()> {
-    let response = common.operator()?.patch("/pause", change).await?;
-    common.show(response, pause::describe)
+    common.operator()?.patch("/pause", change).await?;
+    list(common).await
 }
 
 async fn test(name: &str, common: &Common) -> anyhow::Result<()> {

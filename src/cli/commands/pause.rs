@@ -78,7 +78,7 @@ fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
     body.into()
 }
 
-pub(super) fn describe(pause: Switches) -> String {
+fn describe(pause: Switches) -> String {
     let row = |switch: &str| {
         let is_on = match switch {
             PROJECT => pause.project,
