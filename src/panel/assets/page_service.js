@@ -6,7 +6,7 @@ import { code } from "./dialogs.js";
 import { backends, diskNotice } from "./backends.js";
 import { operatorWebhook, operatorWebhookNotice } from "./operator_webhook.js";
 import { connectHelp } from "./demo.js";
-import { count, time } from "./format.js";
+import { count, figure, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
 import { chargedPrice, jobBadge, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
@@ -16,7 +16,6 @@ import { repeat } from "./refresh.js";
 const EVERY = 5_000;
 
 const TIERS = ["fast", "quality", "pro"];
-const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, count(value)), note ? h("span", { class: "small muted" }, note) : null);
 
 function allJobs(context) {
   const base = (job) => `/accounts/${job.account_id}`;
@@ -50,10 +49,10 @@ export async function service(main, context) {
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
     fill(top, diskNotice(stats), operatorWebhookNotice(hook),
       h("div", { class: "cards" },
-        figure("Queued", waiting, TIERS.map((tier) => `${tier} ${count(stats.queued[tier])}`).join(", ")),
-        figure("Running", stats.running, `${count(stats.live_jobs)} live jobs in total`),
-        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${count(stats.throughput.failed)} failed`),
-        figure("Deliveries pending", stats.webhooks_pending)),
+        figure("Queued", count(waiting), TIERS.map((tier) => `${tier} ${count(stats.queued[tier])}`).join(", ")),
+        figure("Running", count(stats.running), `${count(stats.live_jobs)} live jobs in total`),
+        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", count(stats.throughput.done), `${count(stats.throughput.failed)} failed`),
+        figure("Deliveries pending", count(stats.webhooks_pending))),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
       h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)),
       operatorWebhook(hook, reload));

@@ -29,7 +29,7 @@ impl StoredJob {
         self.table.decode(&self.value)
     }
 
-    /// The job, with texts that stay in the record. A page of jobs is read in half the time.
+    /// The job, with texts that stay in the record. This takes half the time of [`Self::read`].
     ///
     /// # Errors
     /// The record is corrupt.
