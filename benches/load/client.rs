@@ -40,7 +40,9 @@ impl Latencies {
 /// The results of a run, by kind of call.
 pub struct Outcome<const KINDS: usize> {
     pub kinds: [Latencies; KINDS],
-    /// From the first request to the last answer, without connecting.
+    /// Answered calls outside the measured time.
+    pub unmeasured: [usize; KINDS],
+    /// The measured time: of a closed loop, from the first request to the last answer, without connecting.
     pub took: Duration,
 }
 
@@ -48,6 +50,7 @@ impl<const KINDS: usize> Outcome<KINDS> {
     fn begin() -> Self {
         Self {
             kinds: std::array::from_fn(|_| Latencies::default()),
+            unmeasured: [0; KINDS],
             took: Duration::ZERO,
         }
     }
@@ -55,6 +58,9 @@ impl<const KINDS: usize> Outcome<KINDS> {
     fn merge(&mut self, other: Self) {
         for (all, of_one) in self.kinds.iter_mut().zip(other.kinds) {
             all.extend(&of_one);
+        }
+        for (all, of_one) in self.unmeasured.iter_mut().zip(other.unmeasured) {
+            *all += of_one;
         }
     }
 
@@ -123,6 +129,10 @@ pub struct Schedule {
     pub connections: usize,
     /// Requests per second.
     pub rate: f64,
+    /// Until the measured time begins.
+    pub warm_up: Duration,
+    /// Answers within this time count: neither the first calls of new connections, nor the last answers, when nothing is
+    /// offered any more.
     pub time: Duration,
 }
 
@@ -137,9 +147,11 @@ pub fn run_schedule<const KINDS: usize>(
     let Schedule {
         connections,
         rate,
+        warm_up,
         time,
     } = schedule;
     let request = Rc::new(request);
+    let end = warm_up + time;
     let mut start = None;
     let mut outcome = all(address, connections, |connection, mut wire| {
         let start = *start.get_or_insert_with(|| Instant::now() + LEAD);
@@ -149,7 +161,7 @@ pub fn run_schedule<const KINDS: usize>(
             let mut answered = start;
             for number in 0.. {
                 let after = (number * connections + connection) as f64 / rate;
-                if after >= time.as_secs_f64() {
+                if after >= end.as_secs_f64() {
                     break;
                 }
                 let due = start + Duration::from_secs_f64(after);
@@ -159,13 +171,17 @@ pub fn run_schedule<const KINDS: usize>(
                 tokio::time::sleep_until(due.into()).await;
                 let bytes = request(connection, number);
                 let kind = kind(&wire.exchange(&bytes).await?)?;
-                outcome.kinds[kind].add(due.elapsed());
                 answered = Instant::now();
+                if (start + warm_up..start + end).contains(&answered) {
+                    outcome.kinds[kind].add(answered - due);
+                } else {
+                    outcome.unmeasured[kind] += 1;
+                }
             }
             anyhow::Ok(outcome)
         }
     })?;
-    outcome.took = outcome.took.saturating_sub(LEAD);
+    outcome.took = time;
     Ok(outcome)
 }
 
