@@ -63,7 +63,7 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.jobs.max_prompt_chars, 32_768);
     assert_eq!(c.jobs.max_live, 1_000_000);
     assert_eq!(c.jobs.max_live_per_account, 100_000);
-    assert_eq!(c.jobs.max_creations_under_way, 2_048);
+    assert_eq!(c.jobs.max_creations_under_way, 8_192);
     assert_eq!(c.jobs.timeout(), Duration::from_secs(3_600));
     assert_eq!(c.batches.max_requests, 10_000);
     assert_eq!(c.batches.price_factor.to_string(), "1");
