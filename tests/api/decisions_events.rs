@@ -63,6 +63,10 @@ fn each_state_is_sent_and_the_terminal_state_ends_the_stream() {
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
     let job = server.create(&customer);
+    server.assert_visible("each node knows that the first job runs", || {
+        let mut calls = server.nodes();
+        calls.all(|_| server.job(&customer, &job)["queue_position"] == 1)
+    });
     let mut wire = open_stream(&server, &events(&server, &customer, &job));
     wait_for(&mut wire, "\"queued\"");
     server.generator.release_one();
