@@ -10,8 +10,8 @@ use crate::objects::ObjectStorage;
 use crate::request_text;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use result_upload::store_image;
-use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
+use result_upload::{check_image, store_image};
+use tintype_actors::ports::{CheckedImage, GenerateError, GeneratedImage, JobObjects, PortFuture};
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 
 #[derive(Clone)]
@@ -32,7 +32,11 @@ impl JobObjectStore {
 }
 
 impl JobObjects for JobObjectStore {
-    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
+    fn check_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<CheckedImage> {
+        check_image(job.clone(), image).boxed_local()
+    }
+
+    fn store_image(&self, job: &Job, image: CheckedImage) -> PortFuture<ResultImage> {
         store_image(self.objects.clone(), self.writers, job.clone(), image).boxed_local()
     }
 

@@ -1,11 +1,11 @@
-//! Stores the image of a run durably: validates it, converts it if its job needs another format, and retries a failed write.
+//! The image of a run: validates it, converts it if its job needs another format, and stores it durably with retries.
 
-use super::result_validation::{self, CheckedImage, probe};
+use super::result_validation::{self, ValidImage, damaged, probe};
 use crate::decode_permits::RESULT_DECODING;
 use crate::objects::{ObjectStorage, result_key};
 use bytes::Bytes;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, GeneratedImage};
+use tintype_actors::ports::{CheckedImage, GenerateError, GeneratedImage};
 use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, ResultImage};
@@ -37,26 +37,19 @@ impl Writers {
 /// Decodes on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
 async fn decoding(
     job: &Job,
-    work: impl FnOnce(&DecodePermit) -> Result<CheckedImage, GenerateError> + Send + 'static,
-) -> Result<CheckedImage, GenerateError> {
+    work: impl FnOnce(&DecodePermit) -> Result<ValidImage, GenerateError> + Send + 'static,
+) -> Result<ValidImage, GenerateError> {
     RESULT_DECODING
         .run(job.account, work)
         .await
         .unwrap_or_else(|error| {
             tracing::error!(job = %job.id, %error, "decoding an image panicked");
-            Err(GenerateError::BackendFault(
-                "the image generator returned a damaged image".into(),
-            ))
+            Err(damaged())
         })
 }
 
-pub async fn store_image(
-    objects: ObjectStorage,
-    writers: Writers,
-    job: Job,
-    image: GeneratedImage,
-) -> Result<ResultImage, GenerateError> {
-    let CheckedImage { bytes, probed } = match image.own {
+pub async fn check_image(job: Job, image: GeneratedImage) -> Result<CheckedImage, GenerateError> {
+    let ValidImage { bytes, probed } = match image.own {
         true => finish_own(&job, image.bytes).await?,
         false => {
             let (ratio, options) = (job.ratio, job.options());
@@ -66,21 +59,40 @@ pub async fn store_image(
             decoding(&job, validate).await?
         }
     };
-    let key = writers.key(&job, probed.kind);
+    Ok(CheckedImage {
+        bytes,
+        width: probed.width,
+        height: probed.height,
+    })
+}
+
+pub async fn store_image(
+    objects: ObjectStorage,
+    writers: Writers,
+    job: Job,
+    image: CheckedImage,
+) -> Result<ResultImage, GenerateError> {
+    let CheckedImage {
+        bytes,
+        width,
+        height,
+    } = image;
+    let kind = ImageKind::from_bytes(&bytes).ok_or_else(damaged)?;
+    let key = writers.key(&job, kind);
     let length = bytes.len() as u64;
-    put(&objects, job.id, &key, bytes.into(), probed.kind.mime()).await?;
+    put(&objects, job.id, &key, bytes.into(), kind.mime()).await?;
     Ok(ResultImage {
         key,
         bytes: length,
-        width: probed.width,
-        height: probed.height,
+        width,
+        height,
         backend: None,
     })
 }
 
 /// The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it. So it is decoded
 /// only for another format.
-async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
+async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<ValidImage, GenerateError> {
     let probed = probe(&bytes)?;
     match job.options().output {
         Some(output) if !result_validation::has_format(output, probed.format) => {
@@ -89,7 +101,7 @@ async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateE
             })
             .await
         }
-        _ => Ok(CheckedImage { bytes, probed }),
+        _ => Ok(ValidImage { bytes, probed }),
     }
 }
 
@@ -104,6 +116,7 @@ async fn put(
     let mut tries = 0;
     loop {
         let Err(error) = objects.put(key, bytes.clone(), media_type).await else {
+            objects.report_stored_result();
             return Ok(());
         };
         tries += 1;
@@ -115,6 +128,7 @@ async fn put(
         }
         if tries == PUT_TRIES {
             tracing::error!(%job, tries, %error, "could not store an image");
+            objects.report_lost_result(bytes.len());
             return Err(GenerateError::Storage(
                 "the finished image could not be stored; try again".into(),
             ));

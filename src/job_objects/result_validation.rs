@@ -20,13 +20,12 @@ const MIN_SIDE: u32 = 16;
 const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
 
-pub struct CheckedImage {
+pub struct ValidImage {
     pub bytes: Vec<u8>,
     pub probed: ImageProperties,
 }
 
 pub struct ImageProperties {
-    pub kind: ImageKind,
     pub format: ImageFormat,
     pub width: u32,
     pub height: u32,
@@ -48,7 +47,6 @@ pub fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
     let reader = ImageReader::with_format(Cursor::new(bytes), format);
     let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
     Ok(ImageProperties {
-        kind,
         format,
         width,
         height,
@@ -67,7 +65,7 @@ pub fn validate(
     bytes: Vec<u8>,
     ratio: AspectRatio,
     options: ImageOptions,
-) -> Result<CheckedImage, GenerateError> {
+) -> Result<ValidImage, GenerateError> {
     let output = options.output;
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
@@ -96,7 +94,7 @@ pub fn validate(
             ImageFormat::WebP => metadata::webp::strip(bytes),
             _ => bytes,
         };
-        return Ok(CheckedImage { bytes, probed });
+        return Ok(ValidImage { bytes, probed });
     }
     let mut pixels = opened.decode(u32::MAX).map_err(broken)?;
     drop(bytes);
@@ -116,7 +114,7 @@ pub fn convert(
     permit: &DecodePermit,
     bytes: Vec<u8>,
     output: OutputFormat,
-) -> Result<CheckedImage, GenerateError> {
+) -> Result<ValidImage, GenerateError> {
     let format = probe(&bytes)?.format;
     let opened = open(permit, &bytes, format).map_err(|_| damaged())?;
     let pixels = opened.decode(u32::MAX).map_err(|_| damaged())?;
@@ -125,7 +123,7 @@ pub fn convert(
     encode(&pixels, pixels.whole(), format, Some(output), maker)
 }
 
-fn damaged() -> GenerateError {
+pub fn damaged() -> GenerateError {
     GenerateError::BackendFault("the image generator returned a damaged image".into())
 }
 
@@ -164,7 +162,7 @@ fn encode(
     format: ImageFormat,
     output: Option<OutputFormat>,
     software: Option<&str>,
-) -> Result<CheckedImage, GenerateError> {
+) -> Result<ValidImage, GenerateError> {
     let output = output.unwrap_or(match format {
         ImageFormat::Jpeg => OutputFormat::Jpeg {
             quality: JPEG_QUALITY,
@@ -187,7 +185,7 @@ fn encode(
         height: part.height,
         ..probe(&bytes)?
     };
-    Ok(CheckedImage { bytes, probed })
+    Ok(ValidImage { bytes, probed })
 }
 
 #[cfg(test)]
@@ -219,7 +217,7 @@ mod tests {
         bytes: Vec<u8>,
         ratio: AspectRatio,
     ) -> Result<Vec<u8>, GenerateError> {
-        let CheckedImage { bytes, probed } =
+        let ValidImage { bytes, probed } =
             DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio, options))?;
         let reported = (probed.format, probed.width, probed.height);
         assert_eq!(reported, size(&bytes), "the properties of the final bytes");

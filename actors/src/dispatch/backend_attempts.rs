@@ -26,12 +26,12 @@ pub struct Attempts<'a> {
 
 impl Attempts<'_> {
     /// One attempt. If it ends because the deadline of the run has passed, it does not count against the backend. If it returns an image,
-    /// [`Self::store`] tells the breaker, because the image may be damaged.
+    /// [`Self::store`] records the outcome, because the image may be damaged.
     pub async fn attempt_once(
         &self,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
-    ) -> Result<GeneratedImage, GenerateError> {
+    ) -> Result<(GeneratedImage, Duration), GenerateError> {
         let (job, backend) = (&self.task.job, self.backend());
         self.task.progress.reset();
         let began = Instant::now();
@@ -55,8 +55,7 @@ impl Attempts<'_> {
                     tracing::warn!(%job, backend = backend.name, cause, "the attempt succeeded despite a fault");
                 }
                 self.record_contact();
-                self.record(began, BackendAttemptOutcome::Image);
-                return Ok(image);
+                return Ok((image, began.elapsed()));
             }
             Ok(Err(error)) => {
                 let cause = cause.unwrap_or_else(|| redact(error.to_string()));
@@ -65,7 +64,7 @@ impl Attempts<'_> {
             Err(_) => timed_out(backend.timeout, cause),
         };
         let outcome = error.outcome();
-        self.record(began, outcome);
+        self.record(began.elapsed(), outcome);
         if !outcome.is_failure() && outcome != BackendAttemptOutcome::NotAsked {
             self.record_contact();
         }
@@ -76,31 +75,37 @@ impl Attempts<'_> {
         Err(error)
     }
 
-    /// Checks and stores the backend's image. Any image that is not damaged is a success of the backend, even if it cannot be stored.
+    /// Checks the image of an attempt that took this long, records the outcome, and stores the image. Any image that is not damaged is a
+    /// success of the backend, even if it cannot be stored.
     pub async fn store(
         &self,
-        image: GeneratedImage,
+        (image, took): (GeneratedImage, Duration),
         job: &Job,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
     ) -> Result<ResultImage, GenerateError> {
-        let stored = deadline.work(self.context.job_objects.store_image(job, image));
-        let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
-        // Not the backend's fault: a failure of the store, and the deadline of the run.
-        let damage = stored.as_ref().err();
-        let damage = damage.filter(|it| it.outcome() == BackendAttemptOutcome::Broken);
-        let event = match damage {
-            Some(error) => {
+        let objects = &self.context.job_objects;
+        let checked = deadline.work(objects.check_image(job, image)).await;
+        let event = match &checked {
+            Some(Err(error)) => {
+                self.record(took, error.outcome());
                 self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
                 self.failed(error, error.to_string());
                 self.breaker_event(error)
             }
-            None => Some(BreakerEvent::Succeeded(self.task.account)),
+            // The deadline of the run is not the backend's fault.
+            Some(Ok(_)) | None => {
+                self.record(took, BackendAttemptOutcome::Image);
+                Some(BreakerEvent::Succeeded(self.task.account))
+            }
         };
+        // Before the upload, which may take long: a half-open breaker waits for this.
         if let Some(event) = event {
             lease.record(event, Instant::now());
         }
-        let image = stored?;
+        let checked = checked.unwrap_or_else(|| Err(deadline.exceeded()))?;
+        let stored = deadline.work(objects.store_image(job, checked)).await;
+        let image = stored.unwrap_or_else(|| Err(deadline.exceeded()))?;
         let backend = Some(self.backend().name.clone());
         warn_if_small(job, backend.as_deref(), &image, self.task.pixels);
         Ok(ResultImage { backend, ..image })
@@ -170,12 +175,12 @@ impl Attempts<'_> {
         }
     }
 
-    fn record(&self, began: Instant, outcome: BackendAttemptOutcome) {
+    fn record(&self, took: Duration, outcome: BackendAttemptOutcome) {
         let stats = self.stats();
-        stats.attempts[outcome as usize].add_duration(began.elapsed());
-        stats.recent.add(self.now(), began.elapsed(), outcome);
+        stats.attempts[outcome as usize].add_duration(took);
+        stats.recent.add(self.now(), took, outcome);
         if self.context.process.observer.is_some() {
-            self.log.add(&self.backend().name, began.elapsed(), outcome);
+            self.log.add(&self.backend().name, took, outcome);
         }
     }
 }

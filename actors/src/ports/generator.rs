@@ -48,6 +48,14 @@ pub struct GeneratedImage {
     pub own: bool,
 }
 
+/// An image that has passed the check, in its final form.
+#[derive(Clone, Debug)]
+pub struct CheckedImage {
+    pub bytes: Vec<u8>,
+    pub width: u32,
+    pub height: u32,
+}
+
 impl GeneratedImage {
     /// An image of a remote backend, which [`JobObjects`](super::JobObjects) checks.
     pub fn foreign(bytes: Vec<u8>) -> Self {

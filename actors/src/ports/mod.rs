@@ -15,7 +15,7 @@ pub use cause::set_cause;
 pub(crate) use cause::with_cause;
 pub(crate) use failure::BreakerEffect;
 pub use failure::{GenerateError, PortFuture};
-pub use generator::{GeneratedImage, GenerationTask, Generator};
+pub use generator::{CheckedImage, GeneratedImage, GenerationTask, Generator};
 pub use input_fetcher::{FetchedInputs, InputFetcher};
 pub use job_objects::{JobObjects, OBJECT_STORE_TARGET};
 pub use observer::{AttemptReport, Observer, RunEnd, RunReport};

@@ -8,7 +8,8 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture, set_cause,
+    CheckedImage, GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture,
+    set_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -277,19 +278,39 @@ impl JobObjects for Shelf {
         !self.state.lock().is_lost
     }
 
-    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
+    fn check_image(&self, _: &Job, image: GeneratedImage) -> PortFuture<CheckedImage> {
+        let state = self.state.lock();
+        let takes = if state.refuses {
+            state.takes
+        } else {
+            Duration::ZERO
+        };
+        let outcome = match state.refuses || image.bytes == DAMAGED {
+            true => Err(GenerateError::BackendFault("it is not an image".into())),
+            false => Ok(CheckedImage {
+                bytes: image.bytes,
+                width: 1,
+                height: 1,
+            }),
+        };
+        async move {
+            sleep(takes).await;
+            outcome
+        }
+        .boxed_local()
+    }
+
+    fn store_image(&self, job: &Job, image: CheckedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
-        let outcome = if state.refuses || image.bytes == DAMAGED {
-            Err(GenerateError::BackendFault("it is not an image".into()))
-        } else if state.is_full {
+        let outcome = if state.is_full {
             Err(GenerateError::Storage("the shelf is full".into()))
         } else {
             state.kept.push(job.id);
             Ok(ResultImage {
                 key: format!("results/{}.png", job.id),
                 bytes: image.bytes.len() as u64,
-                width: 1,
-                height: 1,
+                width: image.width,
+                height: image.height,
                 backend: None,
             })
         };

@@ -215,6 +215,11 @@ fn damaged_images_open_the_breaker_and_queued_jobs_wait() {
             assert_eq!(world.failure(id).await, "it is not an image");
         }
         assert_eq!(only_backend(&world), (Health::Down, 5));
+        let stats = &world.system.stats().backends[0];
+        assert_eq!(
+            stats.recent.figures(world.system.accounts().now()).failed,
+            5
+        );
         let probe = world.accept(B, Tier::Fast, "a fox").await;
         let waiting = world.accept(B, Tier::Fast, "a fox").await;
         world.failure(probe).await;
@@ -224,6 +229,30 @@ fn damaged_images_open_the_breaker_and_queued_jobs_wait() {
         let seen = generator.seen();
         let waits = [5, 6].map(|at: usize| (seen[at].at - seen[at - 1].at).as_secs());
         assert_eq!(waits, [10, 20]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_probe_with_an_image_ends_the_outage_before_the_image_is_uploaded() {
+    run(async {
+        let generator = ScriptedGenerator::new(vec![Act::DamagedImage; 5], Act::Image);
+        let world = Plan::with(generator.clone(), 2).start();
+        for account in [A, B, A, B, A] {
+            let id = world.accept(account, Tier::Fast, "a fox").await;
+            world.failure(id).await;
+        }
+        assert_eq!(only_backend(&world), (Health::Down, 5));
+        world.shelf.take(Duration::from_secs(30));
+        let jobs = [
+            world.accept(A, Tier::Fast, "a fox").await,
+            world.accept(B, Tier::Fast, "a fox").await,
+        ];
+        for id in jobs {
+            world.done(id).await;
+        }
+        let seen = generator.seen();
+        assert!(seen[6].at - seen[5].at < Duration::from_secs(1));
         world.check();
     });
 }

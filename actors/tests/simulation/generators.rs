@@ -4,10 +4,11 @@ use crate::world::{EXPECTED_PANIC, World};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
+use std::future::ready;
 use std::time::Duration;
 use tintype_actors::ports::{
-    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, InputFetcher,
-    JobObjects, PortFuture,
+    CheckedImage, FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator,
+    InputFetcher, JobObjects, PortFuture,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
@@ -217,7 +218,23 @@ pub struct Shelf {
 }
 
 impl JobObjects for Shelf {
-    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
+    fn check_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<CheckedImage> {
+        let checked = match !self.world.is_calm() && self.world.rng.one_in(30) {
+            true => {
+                let mut model = self.world.model.lock();
+                model.allow_failure(job.id, FailureKind::Broken);
+                Err(GenerateError::BackendFault("it is not an image".into()))
+            }
+            false => Ok(CheckedImage {
+                bytes: image.bytes,
+                width: 1,
+                height: 1,
+            }),
+        };
+        ready(checked).boxed_local()
+    }
+
+    fn store_image(&self, job: &Job, _: CheckedImage) -> PortFuture<ResultImage> {
         let (world, id) = (self.world.clone(), job.id);
         let trouble = if world.is_calm() {
             99
@@ -230,12 +247,16 @@ impl JobObjects for Shelf {
         };
         async move {
             sleep(wait).await;
+            let kind = match trouble {
+                1 | 5 => FailureKind::Unavailable,
+                _ => FailureKind::Broken,
+            };
             if trouble < 6 {
-                world.model.lock().allow_failure(id, FailureKind::Broken);
+                world.model.lock().allow_failure(id, kind);
             }
             match trouble {
                 0 | 4 => panic!("{EXPECTED_PANIC}"),
-                1 | 5 => return Err(GenerateError::BackendFault("the shelf is full".into())),
+                1 | 5 => return Err(GenerateError::Storage("the shelf is full".into())),
                 _ => {}
             }
             let bytes = world.number();

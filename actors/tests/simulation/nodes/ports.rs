@@ -4,7 +4,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::future::ready;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GeneratedImage, InputFetcher, JobObjects, PortFuture, Transport,
+    AttemptOutcome, CheckedImage, FetchedInputs, GeneratedImage, InputFetcher, JobObjects,
+    PortFuture, Transport,
 };
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -14,7 +15,16 @@ use tintype_storage::domain::webhook::Webhook;
 pub struct NoopPorts;
 
 impl JobObjects for NoopPorts {
-    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
+    fn check_image(&self, _: &Job, image: GeneratedImage) -> PortFuture<CheckedImage> {
+        let checked = CheckedImage {
+            bytes: image.bytes,
+            width: 1,
+            height: 1,
+        };
+        ready(Ok(checked)).boxed_local()
+    }
+
+    fn store_image(&self, job: &Job, _: CheckedImage) -> PortFuture<ResultImage> {
         let image = ResultImage {
             key: format!("results/{}.png", job.id),
             bytes: 1,
