@@ -22,14 +22,9 @@ pub fn load(config: &Config) -> io::Result<Secret> {
         return Ok(token.clone());
     }
     let data_dir = &config.storage.data_dir;
-    let path = token_file(data_dir);
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            write_once(data_dir, &hex::encode(rand::random::<[u8; BYTES]>()))?;
-            fs::read_to_string(&path)
-        }
-        read => read,
-    }?;
+    let new = || line(&hex::encode(rand::random::<[u8; BYTES]>()));
+    let bytes = private_file::read_or_create(data_dir, FILE_NAME, new)?;
+    let text = String::from_utf8_lossy(&bytes);
     let text = text.trim();
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     if text.is_empty() {
@@ -45,17 +40,18 @@ pub fn load_of_node(config: &Config, cluster_secret: &Secret) -> io::Result<Secr
         return Ok(token.clone());
     }
     let data_dir = &config.storage.data_dir;
-    let path = token_file(data_dir);
     let token = hex::encode(derive_key(cluster_secret, "admin-token"));
-    if fs::read_to_string(&path).is_ok_and(|it| it.trim() != token) {
-        fs::remove_file(&path)?;
+    let earlier = private_file::read(data_dir, FILE_NAME)?;
+    if earlier.is_some_and(|it| it.trim_ascii() != token.as_bytes()) {
+        fs::remove_file(token_file(data_dir))?;
     }
-    write_once(data_dir, &token)?;
+    private_file::create_once(data_dir, FILE_NAME, &line(&token))?;
     Ok(Secret::new(&token))
 }
 
-fn write_once(data_dir: &Path, token: &str) -> io::Result<()> {
-    private_file::create_once(data_dir, FILE_NAME, format!("{token}\n").as_bytes()).map(drop)
+/// The content of the file.
+fn line(token: &str) -> Vec<u8> {
+    format!("{token}\n").into_bytes()
 }
 
 #[cfg(test)]
@@ -112,6 +108,20 @@ mod tests {
             starts.map(|it| it.join().unwrap())
         });
         assert!(tokens.iter().all(|it| *it == start()), "{tokens:?}");
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let bare = config(directory.path(), &[]);
+        let cluster = Secret::new("what the nodes have in common");
+        load_of_node(&bare, &cluster).unwrap();
+        let open = fs::Permissions::from_mode(0o644);
+        fs::set_permissions(token_file(directory.path()), open).unwrap();
+        for refused in [load(&bare), load_of_node(&bare, &cluster)] {
+            let error = refused.err().unwrap().to_string();
+            assert!(error.contains("chmod 600"), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Files with secrets. Only their owner can read them, and each is created once, with its whole content.
+//! Files with secrets in the data directory. Only their owner can read them, and each is created once, with its whole content.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -10,6 +10,49 @@ const GROUP_AND_OTHERS: u32 = 0o077;
 /// Do others than the owner have access?
 pub fn has_open_mode(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & GROUP_AND_OTHERS != 0
+}
+
+/// Reads a file with a secret. `None` if it is missing.
+///
+/// # Errors
+/// The file cannot be read, is not a regular file, or other users have access to it.
+pub fn read(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let path = directory.join(name);
+    let mut file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let refuse = |reason: String| Err(io::Error::other(reason));
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return refuse("it is not a regular file".to_owned());
+    }
+    if has_open_mode(&metadata) {
+        let (mode, path) = (metadata.permissions().mode() & 0o777, path.display());
+        return refuse(format!(
+            "its mode is {mode:04o}, so other users of this machine have access; run `chmod 600 {path}`, and replace the secret if \
+             another user may have read it"
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Reads a file with a secret. Creates a missing one with the bytes of `make`; processes that do so at the same time get the same bytes.
+///
+/// # Errors
+/// Those of [`read`] and of [`create_once`].
+pub fn read_or_create(
+    directory: &Path,
+    name: &str,
+    make: impl FnOnce() -> Vec<u8>,
+) -> io::Result<Vec<u8>> {
+    if let Some(bytes) = read(directory, name)? {
+        return Ok(bytes);
+    }
+    create_once(directory, name, &make())?;
+    read(directory, name)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Creates a file with mode 0600 unless it exists; durable when this returns. Returns whether this call has created the file. If
@@ -75,6 +118,29 @@ mod tests {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert!(!has_open_mode(&metadata));
         assert_eq!(names(directory.path()), [NAME]);
+    }
+
+    #[test]
+    fn a_file_that_others_can_access_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(NAME);
+        let make = || b"whole".to_vec();
+        assert_eq!(read(directory.path(), NAME).unwrap(), None);
+        let load = || read_or_create(directory.path(), NAME, make);
+        assert_eq!(load().unwrap(), b"whole");
+        for mode in [0o640, 0o604, 0o660, 0o601] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = load().unwrap_err().to_string();
+            let command = format!("chmod 600 {}", path.display());
+            assert!(error.contains(&command), "{error}");
+            assert!(error.contains(&format!("{mode:04o}")), "{error}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(load().unwrap(), b"whole");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = load().unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
 
     #[test]

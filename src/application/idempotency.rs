@@ -18,16 +18,12 @@ use uuid::Uuid;
 /// `IdempotencyKeyReused` if the first use was another request
 pub async fn check(
     core: &Core,
-    call: IdempotentCall,
     caller: &Payer,
     used: Option<&IdempotencyUse>,
 ) -> Result<(), Error> {
-    match used {
-        Some(used) => first_use(core, call, caller.account(), used)
-            .await
-            .map(drop),
-        None => Ok(()),
-    }
+    let Some(used) = used else { return Ok(()) };
+    let first = first_use(core, IdempotentCall::Submission, caller.account(), used);
+    first.await.map(drop)
 }
 
 /// The id of the record that the first use of the key created; `None` if this is the first use.
@@ -46,18 +42,17 @@ pub async fn first_use(
     }
 }
 
-/// As [`first_use`], for a call that is answered by what its first use created: counts the replay.
+/// As [`first_use`], for a submission, which is answered by what its first use created: counts the replay.
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
 pub async fn replay(
     core: &Core,
-    call: IdempotentCall,
     account: AccountId,
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Uuid>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let first = first_use(core, call, account, used).await?;
+    let first = first_use(core, IdempotentCall::Submission, account, used).await?;
     if first.is_some() {
         core.system.stats().jobs.count_replay();
     }

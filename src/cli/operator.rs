@@ -112,6 +112,9 @@ impl Operator {
     }
 
     /// Reads as many pages as `page.limit` needs.
+    ///
+    /// # Errors
+    /// A call fails, or a list that is wanted whole is longer than a command reads.
     pub async fn list(
         &self,
         path: &str,
@@ -131,16 +134,22 @@ impl Operator {
             let text = form_urlencoded::Serializer::new(String::new())
                 .extend_pairs(&query)
                 .finish();
-            let page = self.get(&format!("{path}?{text}")).await;
+            let response = self.get(&format!("{path}?{text}")).await;
             // The errors of a list name its parameters.
-            let page =
-                page.map_err(|error| name_options(error, &json!(BTreeMap::from_iter(query))))?;
-            let page: Page<Value> = read(page)?;
-            found.extend(page.data);
-            cursor = page.next_cursor;
+            let response = response
+                .map_err(|error| name_options(error, &json!(BTreeMap::from_iter(query))))?;
+            let next: Page<Value> = read(response)?;
+            found.extend(next.data);
+            cursor = next.next_cursor;
             if cursor.is_none() {
                 break;
             }
+        }
+        if page.limit == usize::MAX && cursor.is_some() {
+            bail!(
+                "the list is longer than a command reads ({MAX_PAGES} pages); read it with GET {}/admin/v1{path}",
+                self.base
+            );
         }
         Ok(Page {
             data: found,
@@ -176,23 +185,55 @@ impl Operator {
         if let Some(id) = id_or_name.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
-        let all: Vec<Account> = self.all("/accounts").await?;
-        let mut matches = candidates(&all, id_or_name);
-        match (matches.len(), id_or_name) {
-            (1, _) => Ok(matches.swap_remove(0)),
+        let mut found = match id_or_name {
+            Some(name) => self.accounts_named(name).await?,
+            None => default_accounts(&self.some_accounts().await?),
+        };
+        match (found.data.len(), id_or_name) {
+            (1, _) => Ok(found.data.swap_remove(0)),
             (0, None) => {
                 bail!("the server has no account; create one with `tintype account add NAME`")
             }
-            (0, Some(name)) => bail!("there is no account `{name}`; accounts: {}", names(&all)),
+            (0, Some(name)) => {
+                let all = self.first_accounts(&[]).await?;
+                bail!("there is no account `{name}`; accounts: {}", names(&all))
+            }
             (_, None) => bail!(
                 "there are several accounts; choose one {how}, or deactivate the unused ones with `tintype account deactivate`: {}",
-                names(&matches)
+                names(&found)
             ),
             (_, Some(name)) => bail!(
                 "several accounts are named `{name}`; choose one by id: {}",
-                names(&matches)
+                names(&found)
             ),
         }
+    }
+
+    /// The first page of the accounts with exactly this name.
+    pub async fn accounts_named(&self, name: &str) -> anyhow::Result<Page<Account>> {
+        self.first_accounts(&[("name", name.to_owned())]).await
+    }
+
+    async fn first_accounts(&self, filters: &[(&str, String)]) -> anyhow::Result<Page<Account>> {
+        let page = PageOptions {
+            limit: PAGE_SIZE,
+            cursor: None,
+        };
+        let Page { data, next_cursor } = self.list("/accounts", filters, page).await?;
+        let data = read_all(data)?;
+        Ok(Page { data, next_cursor })
+    }
+
+    /// The first page of the accounts, or all if the page does not tell which one is the default.
+    async fn some_accounts(&self) -> anyhow::Result<Page<Account>> {
+        let first = self.first_accounts(&[]).await?;
+        if first.next_cursor.is_none() || first.data.iter().filter(is_active).count() > 1 {
+            return Ok(first);
+        }
+        Ok(Page {
+            data: self.all("/accounts").await?,
+            next_cursor: None,
+        })
     }
 
     /// A path below [`Operator::account`].
@@ -339,29 +380,34 @@ pub fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T
     values.into_iter().map(read).collect()
 }
 
-/// The accounts with this name. Without a name, the active accounts, or all accounts if none is active.
-fn candidates(all: &[Account], name: Option<&str>) -> Vec<Account> {
-    let is_active = |it: &&Account| it.active.unwrap_or(true);
-    let matches: Vec<Account> = match name {
-        Some(name) => all.iter().filter(|it| it.name == name).cloned().collect(),
-        None => all.iter().filter(is_active).cloned().collect(),
-    };
-    match matches.is_empty() && name.is_none() {
-        true => all.to_vec(),
-        false => matches,
+fn is_active(account: &&Account) -> bool {
+    account.active.unwrap_or(true)
+}
+
+/// The active accounts, or all accounts if none is active.
+fn default_accounts(all: &Page<Account>) -> Page<Account> {
+    let active: Vec<Account> = all.data.iter().filter(is_active).cloned().collect();
+    Page {
+        data: match active.is_empty() {
+            true => all.data.clone(),
+            false => active,
+        },
+        next_cursor: all.next_cursor.clone(),
     }
 }
 
-fn names(accounts: &[Account]) -> String {
+fn names(accounts: &Page<Account>) -> String {
     let shown: Vec<String> = accounts
+        .data
         .iter()
         .take(MAX_LISTED)
         .map(|it| format!("{} ({})", it.name, &*it.account_id))
         .collect();
-    let more = accounts.len().saturating_sub(MAX_LISTED);
-    match more {
-        0 => shown.join(", "),
-        _ => format!("{} and {more} more", shown.join(", ")),
+    let shown = shown.join(", ");
+    match accounts.data.len().saturating_sub(MAX_LISTED) {
+        _ if accounts.next_cursor.is_some() => format!("{shown} and more"),
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -380,18 +426,22 @@ mod tests {
             }
             read(json).unwrap()
         };
-        let found = |all: &[Account], name: Option<&str>| -> Vec<String> {
-            candidates(all, name)
-                .into_iter()
-                .map(|it| it.name)
-                .collect()
+        let found = |all: &[Account]| -> Vec<String> {
+            let found = default_accounts(&page(all, None));
+            found.data.into_iter().map(|it| it.name).collect()
         };
         let all = [account("a", true), account("b", false), account("c", true)];
-        assert_eq!(found(&all, None), ["a", "c"]);
-        assert_eq!(found(&all[..2], None), ["a"]);
-        assert_eq!(found(&all[1..2], None), ["b"]);
-        assert_eq!(found(&all, Some("b")), ["b"]);
-        assert_eq!(found(&all, Some("d")), [""; 0]);
+        assert_eq!(found(&all), ["a", "c"]);
+        assert_eq!(found(&all[..2]), ["a"]);
+        assert_eq!(found(&all[1..2]), ["b"]);
+        assert_eq!(found(&[]), [""; 0]);
+    }
+
+    fn page(accounts: &[Account], next: Option<&str>) -> Page<Account> {
+        Page {
+            data: accounts.to_vec(),
+            next_cursor: next.map(str::to_owned),
+        }
     }
 
     #[test]
@@ -404,8 +454,9 @@ mod tests {
             read(json).unwrap()
         };
         let all: Vec<Account> = (0..12).map(account).collect();
-        assert_eq!(names(&all[..2]), "name0 (id0), name1 (id1)");
-        assert!(names(&all).ends_with("name9 (id9) and 2 more"));
+        assert_eq!(names(&page(&all[..2], None)), "name0 (id0), name1 (id1)");
+        assert!(names(&page(&all, None)).ends_with("name9 (id9) and 2 more"));
+        assert!(names(&page(&all, Some("x"))).ends_with("name9 (id9) and more"));
     }
 
     #[test]

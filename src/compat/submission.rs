@@ -14,7 +14,7 @@ use actix_web::web::Data;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::{AcceptedJob, IdempotentCall};
+use tintype_storage::store::AcceptedJob;
 use tokio::time::Instant;
 
 /// # Errors
@@ -77,8 +77,7 @@ impl Call<'_> {
         let on_drop = on_drop_of(request);
         let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
         if let Some(used) = request.idempotency() {
-            let call = IdempotentCall::Submission;
-            let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
+            let first = idempotency::replay(&state.core, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
         let Some(identity) = request_identity(&self.caller, request) else {

@@ -7,13 +7,11 @@ use super::openapi::operations::{
     webhooks as of_webhooks,
 };
 use super::openapi::{self, RequiredAuth};
-use crate::application::caller::Caller;
 use crate::management::{
     accounts, audit, deliveries, jobs, keys, people, service, statements, webhooks,
 };
-use crate::web::auth::Operator;
 use crate::web::auth::access::Authenticator;
-use actix_web::FromRequest as _;
+use crate::web::auth::authenticate_operator;
 
 pub fn router() -> ApiRouter {
     let at = |path| ApiPath::new(RequiredAuth::AdminToken, path);
@@ -86,9 +84,5 @@ pub fn router() -> ApiRouter {
     ApiRouter::new("/admin/v1", paths.into())
 }
 
-pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
-    Box::pin(async move {
-        let operator = Operator::extract(&request).await?;
-        Ok(Caller::operator(operator.audit))
-    })
-});
+pub const AUTHENTICATOR: Authenticator =
+    Authenticator(|request| Box::pin(async move { authenticate_operator(&request).await }));

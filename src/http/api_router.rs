@@ -2,7 +2,8 @@
 //! Both interfaces use only this router.
 
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
-use crate::web::auth::{Operator, Principal};
+use crate::web::auth::Principal;
+use crate::web::auth::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use crate::web::problem::catch_panic::GuardedResource;
 use actix_web::dev::HttpServiceFactory;
@@ -111,7 +112,9 @@ impl ApiPath {
         match self.auth {
             RequiredAuth::None => self.resource,
             RequiredAuth::ApiKey => self.resource.with_fallback(move |_: Principal| refuse()),
-            RequiredAuth::AdminToken => self.resource.with_fallback(move |_: Operator| refuse()),
+            RequiredAuth::AdminToken => {
+                self.resource.with_fallback(move |_: OperatorCall| refuse())
+            }
         }
     }
 }

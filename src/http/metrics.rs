@@ -8,13 +8,13 @@ use crate::application::core::Core;
 use crate::application::operations::{queue, readiness};
 use crate::application::services::JobService;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources, StoredFigures};
-use crate::web::auth::Operator;
+use crate::web::auth::authenticate_operator;
 use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::read_only::read_only;
 use actix_web::http::header;
 use actix_web::http::uri::Authority;
-use actix_web::{FromRequest as _, HttpRequest, web};
+use actix_web::{HttpRequest, web};
 use std::net::IpAddr;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::StoreError;
@@ -36,7 +36,7 @@ pub async fn show(
         return unknown().await;
     }
     if !is_direct(&request) {
-        Operator::extract(&request).await?;
+        authenticate_operator(&request).await?;
     }
     render(jobs, metrics).await
 }

@@ -11,7 +11,8 @@ use super::{
     own_account, status,
 };
 use crate::api::generation::Endpoint;
-use crate::web::auth::{Operator, Principal};
+use crate::web::auth::Principal;
+use crate::web::auth::access::OperatorCall;
 use crate::web::images::file_download;
 use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
@@ -110,7 +111,7 @@ async fn unknown_to_client(_: Principal) -> HttpResult {
     ))
 }
 
-async fn unknown_to_operator(_: Operator) -> HttpResult {
+async fn unknown_to_operator(_: OperatorCall) -> HttpResult {
     Err(Problem::new(
         Code::NotFound,
         "there is nothing at this path below /admin/v1",

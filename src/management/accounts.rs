@@ -3,6 +3,7 @@
 use crate::api::requests::{read, read_once};
 use crate::api::responses;
 use crate::application::accounts;
+use crate::application::accounts::account_list::{self, Sort};
 use crate::application::accounts::deposits;
 use crate::application::accounts::ledger;
 use crate::application::core::Core;
@@ -19,6 +20,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::try_join_all;
 use tintype_api::{AccountErasure, NewAccount, Page, Transaction};
+use tintype_storage::domain::account::Account;
 
 /// `POST /accounts`
 pub async fn open(
@@ -32,10 +34,21 @@ pub async fn open(
     Ok(creation_response(opened.is_replay).json(account))
 }
 
-/// `GET /accounts`
+/// `GET /accounts?name=`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
-    let window = paging::window(&request)?;
-    let page = core.store.accounts(window.limit, window.after).await?;
+    let mut name = None;
+    let window = paging::filtered_window(&request, &["name"], |_, value| {
+        name = Some(value.to_owned());
+        Ok(())
+    })?;
+    let page = match name {
+        Some(name) => {
+            let has_name = move |it: &Account| it.name == name;
+            let found = account_list::find(&core, has_name, Sort::Oldest, window);
+            found.await?.page
+        }
+        None => core.store.accounts(window.limit, window.after).await?,
+    };
     let accounts = page.items.into_iter();
     let views = try_join_all(accounts.map(|it| responses::account(&core, it)));
     Ok(HttpResponse::Ok().json(Page::of(views.await?, page.next)))

@@ -15,13 +15,11 @@
 //! and the route answers no other method.
 
 use super::ObjectError;
-use crate::private_file::{self, has_open_mode};
+use crate::private_file;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 
 const FILE_NAME: &str = "file-signing-key";
@@ -46,54 +44,29 @@ impl FileSigningKey {
     /// the same time get the same key.
     ///
     /// # Errors
-    /// `ObjectError::SigningKey` when the file is not a regular file, does not have 32 bytes, or is
-    /// readable by others; `ObjectError::Files` when it cannot be read or created.
+    /// `ObjectError::SigningKey` when the file cannot be read or created, does not have 32 bytes, or
+    /// is accessible to others.
     pub fn load_or_create(data_dir: &Path) -> Result<Self, ObjectError> {
-        let path = data_dir.join(FILE_NAME);
-        let opened = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let new: [u8; KEY_BYTES] = rand::random();
-                fs::create_dir_all(data_dir)
-                    .and_then(|()| private_file::create_once(data_dir, FILE_NAME, &new))
-                    .map_err(ObjectError::files("cannot create", &path))?;
-                File::open(&path)
-            }
-            opened => opened,
+        let refuse = |reason: String| ObjectError::SigningKey {
+            path: data_dir.join(FILE_NAME),
+            reason,
         };
-        let file = opened.map_err(ObjectError::files("cannot open", &path))?;
-        Self::load(file, &path)
+        let new = || rand::random::<[u8; KEY_BYTES]>().to_vec();
+        let bytes = fs::create_dir_all(data_dir)
+            .and_then(|()| private_file::read_or_create(data_dir, FILE_NAME, new))
+            .map_err(|error| refuse(error.to_string()))?;
+        let bytes: [u8; KEY_BYTES] = bytes.try_into().map_err(|bytes: Vec<u8>| {
+            refuse(format!(
+                "it has {} bytes instead of {KEY_BYTES}; restore it from a backup, or delete it, and the next start creates a new one (download addresses signed before then stop working)",
+                bytes.len()
+            ))
+        })?;
+        Ok(Self::from_bytes(&bytes))
     }
 
     pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         let keyed = Hmac::new_from_slice(bytes).expect("HMAC takes a key of any length");
         Self { keyed }
-    }
-
-    fn load(mut file: File, path: &Path) -> Result<Self, ObjectError> {
-        let refuse = |reason: String| ObjectError::SigningKey {
-            path: path.to_path_buf(),
-            reason,
-        };
-        let files = ObjectError::files("cannot read", path);
-        let metadata = file.metadata().map_err(&files)?;
-        if !metadata.is_file() {
-            return Err(refuse("it is not a regular file".to_owned()));
-        }
-        if has_open_mode(&metadata) {
-            let mode = metadata.permissions().mode() & 0o777;
-            return Err(refuse(format!(
-                "its mode is {mode:04o}, so other users have access; run chmod 600 on it"
-            )));
-        }
-        if metadata.len() != KEY_BYTES as u64 {
-            return Err(refuse(format!(
-                "it has {} bytes instead of {KEY_BYTES}; restore it from a backup, or delete it, and the next start creates a new one (download addresses signed before then stop working)",
-                metadata.len()
-            )));
-        }
-        let mut bytes = [0; KEY_BYTES];
-        file.read_exact(&mut bytes).map_err(files)?;
-        Ok(Self::from_bytes(&bytes))
     }
 
     /// `expires` is the Unix time in seconds from which the URL is refused.
@@ -131,6 +104,7 @@ impl fmt::Debug for FileSigningKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_created_key_is_loaded_again_and_leaves_no_other_file() {

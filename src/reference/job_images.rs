@@ -3,7 +3,7 @@
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::auth::access::path_segment;
-use crate::web::auth::{Operator, Principal};
+use crate::web::auth::{Principal, authenticate_operator};
 use crate::web::images::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
@@ -21,11 +21,8 @@ pub async fn of_client(
 }
 
 /// `GET /docs/operator/jobs/{job_id}/picture`
-pub async fn of_any_account(
-    _: Operator,
-    request: HttpRequest,
-    service: web::Data<JobService>,
-) -> HttpResult {
+pub async fn of_any_account(request: HttpRequest, service: web::Data<JobService>) -> HttpResult {
+    authenticate_operator(&request).await?;
     let id = jobs::read_id(path_segment(&request, "job_id"))?;
     let job = jobs::find_in_all(&service.core, None, id).await?;
     job_image::respond(&request, &service, &job).await

@@ -6,7 +6,6 @@ use super::stores::Stores;
 use crate::application::limits::damaged_inputs::DamagedInputs;
 use crate::inputs::InputImages;
 use crate::outgoing_http::USER_AGENT;
-use crate::webhooks::Vault;
 use ipnet::{Ipv4Net, Ipv6Net};
 use std::sync::Arc;
 use tintype_egress::header::HeaderValue;
@@ -19,7 +18,6 @@ pub struct Adapters {
     pub webhook_client: Client,
     /// Sends deliveries to the operator's webhook, which may have any address.
     pub ungated_client: Client,
-    pub vault: Vault,
     pub inputs: Arc<InputImages>,
     pub damaged_inputs: Arc<DamagedInputs>,
 }
@@ -54,7 +52,6 @@ impl Adapters {
                 deny: Vec::new(),
                 ..options
             })?,
-            vault: stores.vault.clone(),
             inputs: Arc::new(inputs),
             damaged_inputs: Arc::new(DamagedInputs::new(&setup.elapsed)),
         })

@@ -84,7 +84,7 @@ impl Instance {
         });
         let webhooks = Data::new(WebhookService {
             core: Arc::clone(&core),
-            vault: adapters.vault,
+            vault: stores.vault,
             egress: adapters.egress,
         });
         let generations = Data::new(GenerationService {

@@ -35,7 +35,7 @@ pub fn system_options(
         store: stores.store.clone(),
         jobs: job_options(&setup.config, stores, adapters, backends),
         deliveries: delivery_options(&setup.config, stores, adapters),
-        process: process_options(setup, stores, adapters, observability),
+        process: process_options(setup, stores, observability),
     }
 }
 
@@ -69,7 +69,7 @@ fn delivery_options(config: &Config, stores: &Stores, adapters: &Adapters) -> De
         transport: Arc::new(Sender {
             store: stores.store.clone(),
             objects: stores.objects.clone(),
-            vault: adapters.vault.clone(),
+            vault: stores.vault.clone(),
             egress: adapters.webhook_client.clone(),
             ungated: adapters.ungated_client.clone(),
             clock: Arc::clone(&stores.clock),
@@ -96,7 +96,6 @@ fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
 fn process_options(
     setup: &Setup,
     stores: &Stores,
-    adapters: &Adapters,
     observability: &Observability,
 ) -> ProcessOptions {
     ProcessOptions {
@@ -104,7 +103,7 @@ fn process_options(
         jitter: random_jitter(),
         observer: observability.job_observer(&setup.config, &stores.clock),
         fail_stop: setup.fail_stop.clone(),
-        operator: operator_webhook(&setup.config, &adapters.vault).map(Arc::new),
+        operator: operator_webhook(&setup.config, &stores.vault).map(Arc::new),
         threads: Threads::Own,
         node: setup.node.map(|id| {
             let node = NodeContext::new(id, setup.config.cluster.dead_after());

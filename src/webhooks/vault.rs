@@ -5,10 +5,9 @@
 
 use crate::cluster_secret::derive_key;
 use crate::config;
-use crate::private_file::{self, has_open_mode};
+use crate::private_file;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::decide;
@@ -35,10 +34,10 @@ pub struct Vault {
 /// Why the vault cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The key file cannot be read or created.
+    /// The key file cannot be read or created, or other users have access to it.
     #[error("the key file {}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
-    /// The key file is missing, damaged or unsafe.
+    /// The key file is missing or damaged.
     #[error("the key file {} {reason}", .path.display())]
     Key {
         path: PathBuf,
@@ -72,18 +71,13 @@ impl Vault {
     /// # Errors
     /// [`VaultError::Key`] names the file and what to do about it.
     pub fn load_or_create(data_dir: &Path, known: Option<&Webhook>) -> Result<Self, VaultError> {
-        let file = |source| VaultError::File {
-            path: data_dir.join(FILE_NAME),
-            source,
-        };
         let key = match key_of(data_dir, known)? {
             Some(key) => key,
             None => {
-                let new: [u8; KEY_BYTES] = rand::random();
-                private_file::create_once(data_dir, FILE_NAME, &new).map_err(file)?;
-                // Another process may have created it first.
-                let stored = key_of(data_dir, known)?;
-                stored.ok_or_else(|| file(io::ErrorKind::NotFound.into()))?
+                let new = || rand::random::<[u8; KEY_BYTES]>().to_vec();
+                let stored = private_file::read_or_create(data_dir, FILE_NAME, new);
+                let stored = stored.map_err(|it| file_fault(data_dir, it))?;
+                parse_key(data_dir, stored, known)?
             }
         };
         Ok(Self::with_key(key))
@@ -171,39 +165,48 @@ impl Vault {
 
 /// Reads the key of a data directory. `None` if it has none yet.
 fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BYTES]>, VaultError> {
-    let path = data_dir.join(FILE_NAME);
-    let file = |source| VaultError::File {
-        path: path.clone(),
-        source,
-    };
-    let wrong = |reason| VaultError::Key {
-        path: path.clone(),
-        reason,
-    };
-    match fs::read(&path) {
-        Ok(bytes) => {
-            if has_open_mode(&fs::metadata(&path).map_err(file)?) {
-                return Err(wrong("can be read by others; chmod it to 600"));
-            }
-            let key: [u8; KEY_BYTES] = bytes
-                .try_into()
-                .map_err(|_| wrong("is damaged; restore it from a backup, or if it is lost, remove it and run `tintype webhook reset-secrets`"))?;
-            let vault = Vault::with_key(key);
-            if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
-                return Err(wrong(
-                    "is not the key of the webhooks' secrets on record; restore it from the backup of these records, or if it is lost, \
-                     run `tintype webhook reset-secrets`",
-                ));
-            }
-            Ok(Some(key))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
+    let read = private_file::read(data_dir, FILE_NAME);
+    match read.map_err(|it| file_fault(data_dir, it))? {
+        Some(bytes) => parse_key(data_dir, bytes, known).map(Some),
+        None if known.is_some() => Err(wrong_key(
+            data_dir,
             "is missing, and the secrets of webhooks are encrypted with it; restore it from a backup, or if it is lost, \
              run `tintype webhook reset-secrets`",
         )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(file(error)),
+        None => Ok(None),
     }
+}
+
+/// Checks the content of the key file.
+fn parse_key(
+    data_dir: &Path,
+    bytes: Vec<u8>,
+    known: Option<&Webhook>,
+) -> Result<[u8; KEY_BYTES], VaultError> {
+    let key: Result<[u8; KEY_BYTES], _> = bytes.try_into();
+    let key = key.map_err(|_| {
+        let reason = "is damaged; restore it from a backup, or if it is lost, remove it and run `tintype webhook reset-secrets`";
+        wrong_key(data_dir, reason)
+    })?;
+    let vault = Vault::with_key(key);
+    if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
+        return Err(wrong_key(
+            data_dir,
+            "is not the key of the webhooks' secrets on record; restore it from the backup of these records, or if it is lost, \
+             run `tintype webhook reset-secrets`",
+        ));
+    }
+    Ok(key)
+}
+
+fn file_fault(data_dir: &Path, source: io::Error) -> VaultError {
+    let path = data_dir.join(FILE_NAME);
+    VaultError::File { path, source }
+}
+
+fn wrong_key(data_dir: &Path, reason: &'static str) -> VaultError {
+    let path = data_dir.join(FILE_NAME);
+    VaultError::Key { path, reason }
 }
 
 /// Stores the vault's key, unless another node has stored one. Returns the stored key.
@@ -231,6 +234,7 @@ impl Decision for StoreFirstKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::thread;
     use tintype_storage::domain::ids::AccountId;
@@ -304,6 +308,10 @@ mod tests {
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let open = Vault::load_or_create(directory.path(), None).err().unwrap();
+        assert!(open.to_string().contains("chmod 600"), "{open}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"short").unwrap();
         assert!(
             Vault::load_or_create(directory.path(), None)

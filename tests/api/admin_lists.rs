@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 /// Reads a list in pages of `limit`; returns all entries and the number of pages.
 fn walk(server: &Server, path: &str, limit: usize) -> (Vec<Value>, usize) {
     let (mut all, mut parts) = (Vec::new(), 0);
-    let mut target = format!("{path}?limit={limit}");
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let path = format!("{path}{separator}");
+    let mut target = format!("{path}limit={limit}");
     loop {
         let part = server.admin("GET", &target).expect(200).json();
         let data = part["data"].as_array().unwrap();
@@ -15,7 +17,7 @@ fn walk(server: &Server, path: &str, limit: usize) -> (Vec<Value>, usize) {
         all.extend(data.iter().cloned());
         parts += 1;
         match &part["next_cursor"] {
-            Value::String(next) => target = format!("{path}?cursor={next}&limit={limit}"),
+            Value::String(next) => target = format!("{path}cursor={next}&limit={limit}"),
             Value::Null => return (all, parts),
             other => panic!("{other}"),
         }
@@ -218,4 +220,27 @@ fn fast_again(server: &Server, customer: &crate::support::Customer) {
     let fast = server.generation(customer, "/nb/text-generations", &crate::support::fox());
     let job = fast.expect(202).job_id();
     server.job_once(customer, &job, "done");
+}
+
+#[test]
+fn accounts_are_found_by_their_exact_name() {
+    let server = Server::start();
+    for name in ["studio", "Studio", "studio north", "a & b", "studio"] {
+        let body = json!({"name": name});
+        server.admin("POST", "/accounts").json(&body).expect(201);
+    }
+    let named = |name: &str| {
+        let (found, _) = walk(&server, &format!("/accounts?name={name}"), 1);
+        found
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named("studio"), ["studio", "studio"]);
+    assert_eq!(named("a+%26+b"), ["a & b"]);
+    for none in ["stud", "STUDIO", ""] {
+        assert!(named(none).is_empty(), "{none:?}");
+    }
+    let twice = server.admin("GET", "/accounts?name=a&name=b");
+    twice.invalid(&["name"]);
 }

@@ -3,6 +3,8 @@
 use crate::support::{Service, run, tintype};
 use serde_json::json;
 use std::fs::File;
+use std::sync::{Arc, Mutex};
+use tintype_egress::testing::server::{Reply, ScriptedServer, response};
 
 #[test]
 fn keys_and_people_are_found_by_name_and_email() {
@@ -112,4 +114,49 @@ fn errors_name_the_option_and_its_value() {
     let output = run(tintype(service.directory.path(), &auto), b"").failure();
     assert!(output.contains("--input"), "{output}");
     service.stop();
+}
+
+/// As of a store with more accounts than a command reads.
+#[test]
+fn a_name_is_found_with_one_call_and_a_list_without_end_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let id = "01a1fa95-0000-7000-8000-000000000000";
+    let account = format!(
+        r#"{{"account_id": "{id}", "name": "a & b", "balance": "0.00", "reserved": "0.00", "available": "0.00", "created_at": "t"}}"#
+    );
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&paths);
+    let server = ScriptedServer::start(move |request| {
+        let path = request.target.clone();
+        let body = if path.contains("name=a+%26+b") {
+            format!(r#"{{"data": [{account}], "next_cursor": null}}"#)
+        } else if path.contains('?') {
+            let cursor = "0".repeat(32);
+            format!(r#"{{"data": [], "next_cursor": "{cursor}"}}"#)
+        } else {
+            account.clone()
+        };
+        seen.lock().unwrap().push(path);
+        Reply::Raw(response("200 OK", "", body.as_bytes()))
+    });
+    let url = server.url("");
+    let command = |arguments: &[&str]| {
+        let access = ["--server", &url, "--token", "a-token"];
+        run(
+            tintype(directory.path(), &[arguments, &access].concat()),
+            b"",
+        )
+    };
+    let shown = command(&["account", "show", "a & b"]).success();
+    assert!(shown.contains(id), "{shown}");
+    let paths = std::mem::take(&mut *paths.lock().unwrap());
+    let wanted = [
+        "/admin/v1/accounts?name=a+%26+b&limit=100".to_owned(),
+        format!("/admin/v1/accounts/{id}"),
+    ];
+    assert_eq!(paths, wanted);
+    let listed = command(&["account", "list"]).failure();
+    assert!(listed.contains("longer than a command reads"), "{listed}");
+    let default = command(&["account", "show"]).failure();
+    assert!(default.contains("longer than a command reads"), "{default}");
 }

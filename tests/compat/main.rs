@@ -48,3 +48,4 @@ mod streams;
 )]
 #[path = "../api/support/mod.rs"]
 mod support;
+mod upload_limits;

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::test_directory::{BINARY, CommandOutput, Service, TestDirectory};
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 
 #[test]
 fn a_file_at_the_path_of_the_data_directory_is_an_error() {
@@ -155,6 +155,21 @@ fn a_damaged_operator_token_is_named_with_its_file() {
     fs::remove_file(&file).expect("the token");
     place.serve().stop();
     assert_eq!(place.token().len(), 64);
+}
+
+#[test]
+fn a_secret_file_that_others_can_access_is_refused_with_the_command_to_run() {
+    let place = small();
+    for name in ["admin-token", "file-signing-key", "secrets-key"] {
+        let file = place.data().join(name);
+        let set = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode));
+        set(0o644).expect("the mode");
+        let start = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+        start.assert_fault(&["0644", "chmod 600", &file.display().to_string()]);
+        assert!(!start.err.contains("remove the file"), "{start:?}");
+        set(0o600).expect("the mode");
+    }
+    place.serve().stop();
 }
 
 /// Root could open the records, but the server could not open the files that root would create.

@@ -39,8 +39,8 @@ pub fn release(name: LockName, newest: Option<Timestamp>) -> Write {
         newest,
     };
     match name {
-        // File locks are many, and their `newest` is not needed.
-        LockName::File(_) => LOCKS.delete(&name),
+        // These locks are many, and their `newest` is not needed.
+        LockName::File(_) | LockName::Uploads(_) => LOCKS.delete(&name),
         _ => LOCKS.put(&name, &free),
     }
 }

@@ -1,5 +1,6 @@
 //! Opens, changes, deactivates and reactivates accounts.
 
+pub(crate) mod account_list;
 pub mod api_keys;
 pub(crate) mod deposits;
 pub(crate) mod ledger;

@@ -13,7 +13,7 @@ type AfterCommit = Box<dyn FnOnce() + Send>;
 /// Writes and what must follow their commit.
 pub struct Change {
     writes: Writes,
-    guard: Option<ChangeGuard>,
+    guards: Vec<ChangeGuard>,
     after_commit: Option<AfterCommit>,
 }
 
@@ -22,7 +22,7 @@ impl From<Writes> for Change {
     fn from(writes: Writes) -> Self {
         Self {
             writes,
-            guard: None,
+            guards: Vec::new(),
             after_commit: None,
         }
     }
@@ -31,8 +31,14 @@ impl From<Writes> for Change {
 impl Change {
     /// Releases the guard, if there is one, once the writes are durable.
     pub fn under_lock(guard: impl Into<Option<ChangeGuard>>, writes: Writes) -> Self {
+        let guard: Option<ChangeGuard> = guard.into();
+        Self::under_locks(guard, writes)
+    }
+
+    /// Releases the guards once the writes are durable.
+    pub fn under_locks(guards: impl IntoIterator<Item = ChangeGuard>, writes: Writes) -> Self {
         Self {
-            guard: guard.into(),
+            guards: guards.into_iter().collect(),
             ..Self::from(writes)
         }
     }
@@ -46,20 +52,20 @@ impl Change {
         }
     }
 
-    /// The writes, with the release of the lock, and what to call after their commit with whether it succeeded.
+    /// The writes, with the release of the locks, and what to call after their commit with whether it succeeded.
     pub(super) fn into_parts(self) -> (Writes, impl FnOnce(bool) + Send + 'static) {
         let Self {
             mut writes,
-            guard,
+            guards,
             after_commit,
         } = self;
-        guard.iter().for_each(|it| it.add_release(&mut writes));
+        guards.iter().for_each(|it| it.add_release(&mut writes));
         let finish = move |is_durable: bool| {
             if is_durable {
                 after_commit.into_iter().for_each(|it| it());
             }
             // After a failure too: it stops the process.
-            guard.into_iter().for_each(ChangeGuard::mark_released);
+            guards.into_iter().for_each(ChangeGuard::mark_released);
         };
         (writes, finish)
     }

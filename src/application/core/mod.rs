@@ -4,11 +4,11 @@ pub mod audit_context;
 pub mod call_origin;
 pub mod change_lock;
 pub mod commit;
-pub(crate) mod file_locks;
+pub(crate) mod keyed_locks;
 
 use self::change_lock::{ChangeGuard, ChangeLock};
 use self::commit::Change;
-use self::file_locks::FileLocks;
+use self::keyed_locks::KeyedLocks;
 use crate::application::error::Error;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_actors::process_context::ProcessContext;
 use tintype_actors::system::System;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, FileId};
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
@@ -47,16 +47,18 @@ pub struct Core {
 
 /// The locks under which use cases read, decide and write.
 pub struct ChangeLocks {
-    /// Guards changes of keys, webhooks, pause switches and alarms, new accounts, test deliveries, uploaded files and the tokens of the
-    /// object store. These changes of all accounts wait for each other.
+    /// Guards changes of keys, webhooks, pause switches and alarms, new accounts, test deliveries and the tokens of the object store.
+    /// These changes of all accounts wait for each other.
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
     /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, the erasure of jobs and
     /// batches, new blocks of the search index, and the removal of a batch's result files.
     pub favourites: ChangeLock,
-    /// Guards the submission of an uploaded file as a batch.
-    pub files: FileLocks,
+    /// Guards the submission of an uploaded file as a batch, so that a retry finds the batch of the first call.
+    pub files: KeyedLocks<FileId>,
+    /// Guards the limits of an account's uploaded files, and of its batches whose file is invalid.
+    pub uploads: KeyedLocks<AccountId>,
 }
 
 impl ChangeLocks {
@@ -65,7 +67,8 @@ impl ChangeLocks {
             operator: ChangeLock::new(LockName::Operator, process),
             people: ChangeLock::new(LockName::People, process),
             favourites: ChangeLock::new(LockName::Favourites, process),
-            files: FileLocks::new(process),
+            files: KeyedLocks::new(LockName::File, process),
+            uploads: KeyedLocks::new(LockName::Uploads, process),
         }
     }
 }

@@ -154,7 +154,8 @@ pub async fn record_failed(
     faults: Vec<LineFault>,
     idempotency_key: Option<String>,
 ) -> Result<FileBatchStatus, Error> {
-    refuse_after_failed_batches(core, caller.account(), &faults).await?;
+    let within_limits = refuse_after_failed_batches(core, caller.account(), &faults);
+    let guards = uploaded_files::admit(core, caller, within_limits).await?;
     let now = core.now();
     let used = idempotency_key.map(|name| IdempotencyUse {
         name,
@@ -173,17 +174,14 @@ pub async fn record_failed(
         let (account, made) = (file_batch.account, Made::Batch(file_batch.id));
         writes.push(idempotency::record_use(settings, account, used, made, now));
     }
-    // Changes of keys wait meanwhile.
-    let guard = core.locks.operator.lock().await?;
-    caller.check_key(core).await?;
-    core.commit(Change::under_lock(guard, writes)).await?;
+    core.commit(Change::under_locks(guards, writes)).await?;
     Ok(FileBatchStatus {
         file_batch,
         accepted: None,
     })
 }
 
-/// Refuses a further failed batch after [`MAX_FAILED`] in a row. Concurrent calls may add a few more.
+/// Refuses a further failed batch after [`MAX_FAILED`] in a row.
 async fn refuse_after_failed_batches(
     core: &Core,
     account: AccountId,

@@ -2,6 +2,7 @@
 
 use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
+use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, object_store_fault};
 use crate::application::services::JobService;
@@ -70,22 +71,40 @@ pub async fn add(
         let key = upload_key(&file);
         let stored = jobs.objects.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(unavailable)?;
-        let guard = jobs.core.locks.operator.lock().await?;
-        // Check again under the lock.
-        let checked = async {
-            caller.check_key(&jobs.core).await?;
-            check_file_limits(&jobs, &file).await
+        // Checked again under the lock.
+        let within_limits = check_file_limits(&jobs, &file);
+        let guards = match admit(&jobs.core, &caller, within_limits).await {
+            Ok(guards) => guards,
+            Err(error) => {
+                remove_content(&jobs, &file).await;
+                return Err(error);
+            }
         };
-        if let Err(error) = checked.await {
-            drop(guard);
-            remove_content(&jobs, &file).await;
-            return Err(error);
-        }
         let writes = vec![UPLOADED_FILES.put(&(file.account, file.id), &file)];
-        jobs.core.commit(Change::under_lock(guard, writes)).await?;
+        jobs.core
+            .commit(Change::under_locks(guards, writes))
+            .await?;
         Ok(file)
     })
     .await
+}
+
+/// Takes the locks for a record that counts towards a limit of its account. `within_limits` reads many records, so it holds up only
+/// other calls of the account. The operator's lock, which changes of all keys need, is held just for the key and the commit, and an
+/// account waits for it with one call at a time.
+///
+/// # Errors
+/// The error of `within_limits`; `Unauthorized` if the key is not valid any more; `Overloaded` if other nodes hold a lock too long
+pub(super) async fn admit(
+    core: &Core,
+    caller: &Payer,
+    within_limits: impl Future<Output = Result<(), Error>>,
+) -> Result<[ChangeGuard; 2], Error> {
+    let account = core.locks.uploads.lock(caller.account()).await?;
+    within_limits.await?;
+    let operator = core.locks.operator.lock().await?;
+    caller.check_key(core).await?;
+    Ok([account, operator])
 }
 
 /// Refuses a file that exceeds the account's limits.

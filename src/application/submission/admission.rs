@@ -19,12 +19,11 @@ use tintype_storage::domain::job::Callback;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook;
 use tintype_storage::engine::deferred_wake::DeferredWake;
-use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{AcceptError, IdempotencyUse};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 pub struct AdmissionRequest<'a> {
-    pub call: IdempotentCall,
     pub used: Option<&'a IdempotencyUse>,
     pub models: Vec<Tier>,
     pub jobs: usize,
@@ -103,7 +102,7 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<ControlFlow<Uuid, Self>, Error> {
         let core = &generations.core;
-        let replay = || idempotency::replay(core, request.call, caller.account(), request.used);
+        let replay = || idempotency::replay(core, caller.account(), request.used);
         if request.before_decision != BeforeDecision::Nothing
             && let Some(first) = replay().await?
         {
@@ -261,7 +260,6 @@ mod tests {
             fingerprint: Fingerprint([0; 32]),
         };
         let plain = || AdmissionRequest {
-            call: IdempotentCall::Submission,
             used: None,
             models: vec![Tier::Fast],
             jobs: 1,

@@ -26,9 +26,7 @@ use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::PromptText;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Mode;
-use tintype_storage::store::{
-    AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
-};
+use tintype_storage::store::{AcceptedBatch, IdempotencyUse, NewBatch, NewBatchJob};
 use tokio::sync::mpsc;
 
 /// Requests whose texts are stored in parallel.
@@ -67,7 +65,7 @@ pub async fn estimate_batch(
 ) -> Result<BatchEstimate, Error> {
     let core = &generations.core;
     let used = request.idempotency();
-    idempotency::check(core, IdempotentCall::Submission, caller, used.as_ref()).await?;
+    idempotency::check(core, caller, used.as_ref()).await?;
     let price = price_of(generations, &request)?;
     let admission = admission_request(&request, None, price, true);
     Admission::check(generations, caller, &admission).await?;
@@ -88,7 +86,6 @@ fn admission_request<'a>(
     stores_text: bool,
 ) -> AdmissionRequest<'a> {
     AdmissionRequest {
-        call: IdempotentCall::Submission,
         used,
         models: request.models(),
         jobs: request.entries.len(),

@@ -34,7 +34,7 @@ use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::tier::Mode;
-use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
+use tintype_storage::store::{AcceptedJob, IdempotencyUse, NewJob};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -148,8 +148,8 @@ pub async fn estimate_generation(
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
     let mut draft = Draft::of(request);
-    let (call, used) = (IdempotentCall::Submission, draft.used.take());
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let used = draft.used.take();
+    idempotency::check(&generations.core, caller, used.as_ref()).await?;
     let admission = admission_request(&draft.request, None, true);
     let admission = Admission::check(generations, caller, &admission).await?;
     let mut submission = draft.admitted(generations, caller.clone(), admission);
@@ -209,7 +209,6 @@ fn admission_request<'a>(
 ) -> AdmissionRequest<'a> {
     let mut inputs = request.inputs.iter();
     AdmissionRequest {
-        call: IdempotentCall::Submission,
         used,
         models: vec![request.offer.tier()],
         jobs: 1,

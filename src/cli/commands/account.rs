@@ -256,11 +256,9 @@ async fn rename(arguments: Rename) -> anyhow::Result<()> {
 
 /// An account cannot be chosen by a name that it shares. The account exists, so a failed check is not reported.
 async fn warn_of_same_name(operator: &Operator, account: &Account) {
-    let others = operator.list_all("/accounts").await.map(|it| it.data);
-    let has_name = |other: &Value| {
-        other["name"] == account.name.as_str() && other["account_id"] != *account.account_id
-    };
-    if others.unwrap_or_default().iter().any(has_name) {
+    let named = operator.accounts_named(&account.name).await;
+    let is_other = |it: &Account| *it.account_id != *account.account_id;
+    if named.is_ok_and(|it| it.data.iter().any(is_other)) {
         note(&format!(
             "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
             account.name

@@ -4,7 +4,7 @@
 //! `/admin/v1`: one rule without exceptions is easier to keep, also for a proxy.
 
 use crate::application::settings::Settings;
-use crate::web::auth::Operator;
+use crate::web::auth::access::OperatorCall;
 use crate::web::images::entity_tag;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -62,7 +62,7 @@ pub async fn native(
 }
 
 pub async fn operator(
-    _: Operator,
+    _: OperatorCall,
     request: HttpRequest,
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,

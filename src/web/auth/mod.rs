@@ -8,6 +8,7 @@ pub(crate) mod client_address;
 pub(crate) mod rate_headers;
 
 use self::bearer::NoBearer;
+use crate::application::caller::Caller;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::AuditContext;
 use crate::application::error::Error;
@@ -96,11 +97,6 @@ impl CachedPrincipal {
     }
 }
 
-/// A caller with the operator's token.
-pub struct Operator {
-    pub audit: AuditContext,
-}
-
 /// Extractors that read a request with an asynchronous function.
 macro_rules! impl_from_request {
     ($($name:ty: $read:path),+ $(,)?) => {$(
@@ -123,7 +119,6 @@ pub(crate) use impl_from_request;
 impl_from_request!(
     Principal: authenticate,
     CachedPrincipal: authenticate_cached,
-    Operator: authenticate_operator,
 );
 
 fn unauthorized(detail: impl Into<String>) -> Problem {
@@ -147,15 +142,18 @@ async fn authenticate_cached(request: HttpRequest) -> Result<CachedPrincipal, Pr
     Ok(CachedPrincipal::Current(caller))
 }
 
-async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {
-    let accounts = service(&request)?;
-    let token = bearer(&request, "<OPERATOR_TOKEN>")?;
-    let origin = audit_context::origin(&request, accounts);
+/// Requires the operator's token.
+///
+/// # Errors
+/// 401 for a missing or wrong token, delayed after many failures
+pub async fn authenticate_operator(request: &HttpRequest) -> Result<Caller, Problem> {
+    let accounts = service(request)?;
+    let token = bearer(request, "<OPERATOR_TOKEN>")?;
+    let origin = audit_context::origin(request, accounts);
     let wrong = "the operator token is not valid";
     sign_in::check_admin_token(accounts, &origin, token, wrong).await?;
-    Ok(Operator {
-        audit: AuditContext::new(Actor::Operator, &origin),
-    })
+    let audit = AuditContext::new(Actor::Operator, &origin);
+    Ok(Caller::operator(audit))
 }
 
 /// # Errors

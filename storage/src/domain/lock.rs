@@ -2,13 +2,14 @@
 //!
 //! A node that left or was declared dead holds no lock: nothing of such a node is committed any more.
 
-use super::ids::{FileId, NodeId};
+use super::ids::{AccountId, FileId, NodeId};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockName {
-    /// Changes of keys, webhooks, pauses and alarms, new accounts, test deliveries, uploads and the tokens of the object store.
+    /// Changes of keys, webhooks, pauses and alarms, new accounts, test deliveries and the tokens of the object store. The key of an upload
+    /// is checked under it too.
     Operator,
     /// Changes of people and their sessions.
     People,
@@ -19,6 +20,8 @@ pub enum LockName {
     Maintenance,
     /// Submission of an uploaded file as a batch.
     File(FileId),
+    /// Uploads of an account, and its batches whose file is invalid: both are counted.
+    Uploads(AccountId),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -142,15 +142,25 @@ const LOCKS: [LockName; 4] = [
     LockName::Favourites,
     LockName::Maintenance,
 ];
-/// The kind of lock with the id of a file.
+/// The kinds of locks with an id.
 const FILE_LOCK: u8 = 4;
+const UPLOADS_LOCK: u8 = 5;
 
 impl KeyBytes for LockName {
     fn write(&self, key: &mut Vec<u8>) {
-        let kind = LOCKS.iter().zip(0..).find(|(it, _)| *it == self);
-        key.push(kind.map_or(FILE_LOCK, |(_, kind)| kind));
-        if let Self::File(file) = self {
-            file.write(key);
+        match self {
+            Self::File(file) => {
+                key.push(FILE_LOCK);
+                file.write(key);
+            }
+            Self::Uploads(account) => {
+                key.push(UPLOADS_LOCK);
+                account.write(key);
+            }
+            Self::Operator | Self::People | Self::Favourites | Self::Maintenance => {
+                let kinds = LOCKS.iter().zip(0..);
+                key.extend(kinds.filter_map(|(it, kind)| (it == self).then_some(kind)));
+            }
         }
     }
 }
@@ -161,6 +171,7 @@ impl TableKey for LockName {
         *bytes = rest;
         match *kind {
             FILE_LOCK => FileId::read(bytes).map(Self::File),
+            UPLOADS_LOCK => AccountId::read(bytes).map(Self::Uploads),
             kind => LOCKS.get(usize::from(kind)).copied(),
         }
     }

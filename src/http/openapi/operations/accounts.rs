@@ -56,7 +56,12 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /accounts`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listAccounts", "Accounts", "List accounts")
-        .text("Oldest first.")
+        .text("Oldest first. Several accounts may have the same name.")
+        .query(
+            "name",
+            "Only accounts with exactly this name.",
+            json!({"type": "string"}),
+        )
         .window()
         .response(builder.page::<Account>("A page of accounts.", page(example())))
 }

@@ -1,4 +1,4 @@
-//! One lock per uploaded file while a call submits it as a batch, so that a retry finds the batch of the first call, on any node.
+//! One lock for each file or account, so that calls for different ones do not wait for each other.
 
 use super::change_lock::{ChangeGuard, NodeLocks};
 use crate::application::error::Error;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::process_context::ProcessContext;
 use tintype_fair_semaphore::FairSemaphore;
-use tintype_storage::domain::ids::FileId;
 use tintype_storage::domain::lock::LockName;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -14,30 +13,32 @@ use tokio::time::Instant;
 /// How long a call waits for a call at another node. Reading a large file takes long.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-pub struct FileLocks {
-    local: FairSemaphore<FileId>,
+pub struct KeyedLocks<K: Eq + Copy> {
+    local: FairSemaphore<K>,
+    name: fn(K) -> LockName,
     /// `None` if this process alone uses the store.
     nodes: Option<Arc<NodeLocks>>,
 }
 
-impl FileLocks {
-    pub fn new(process: &ProcessContext) -> Self {
+impl<K: Eq + Copy + Send + 'static> KeyedLocks<K> {
+    pub fn new(name: fn(K) -> LockName, process: &ProcessContext) -> Self {
         Self {
-            // One permit for each file, and no limit over all files.
+            // One permit for each key, and no limit over all keys.
             local: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
+            name,
             nodes: NodeLocks::of(process),
         }
     }
 
     /// # Errors
     /// `Overloaded` if a call at another node takes too long.
-    pub async fn lock(&self, file: FileId) -> Result<ChangeGuard, Error> {
-        let local = Box::new(self.local.acquire(file, 1).await);
+    pub async fn lock(&self, key: K) -> Result<ChangeGuard, Error> {
+        let local = Box::new(self.local.acquire(key, 1).await);
         match &self.nodes {
             None => Ok(ChangeGuard::in_process(local)),
             Some(nodes) => {
                 let until = Instant::now() + MAX_WAIT;
-                nodes.lock(local, LockName::File(file), until).await
+                nodes.lock(local, (self.name)(key), until).await
             }
         }
     }
