@@ -19,13 +19,11 @@ use uuid::Uuid;
 pub async fn check(
     core: &Core,
     call: IdempotentCall,
-    caller: &Payer,
+    payer: &Payer,
     used: Option<&IdempotencyUse>,
 ) -> Result<(), Error> {
     match used {
-        Some(used) => first_use(core, call, caller.account(), used)
-            .await
-            .map(drop),
+        Some(used) => first_use(core, call, payer.account(), used).await.map(drop),
         None => Ok(()),
     }
 }

@@ -20,7 +20,7 @@ use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -309,7 +309,7 @@ async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Opt
 
 /// `None` if the object store does not hold the text.
 async fn text(sender: &Sender, text: &PromptRef) -> Result<Option<PromptText>, Fault> {
-    let read = request_text::of(&sender.objects, text).await;
+    let read = request_text::resolve(&sender.objects, text).await;
     read.map_err(|error| {
         let reason = format!("the metadata could not be read: {error}");
         match error {
@@ -327,7 +327,11 @@ fn metadata(text: PromptText) -> Result<Option<Json>, Fault> {
         .map_err(|fault| Fault::Delivery(format!("the metadata {fault}")))
 }
 
-fn secrets(sender: &Sender, webhook: &Webhook, at: Timestamp) -> Result<Vec<Secret>, VaultError> {
+fn secrets(
+    sender: &Sender,
+    webhook: &Webhook,
+    at: Timestamp,
+) -> Result<Vec<WebhookSecret>, VaultError> {
     let open = |sealed| sender.vault.open(webhook.id, sealed);
     webhook.signing_secrets(at).into_iter().map(open).collect()
 }

@@ -47,4 +47,5 @@ mod streams;
     reason = "shared with the tests of the HTTP edge, which use all of it"
 )]
 #[path = "../api/support/mod.rs"]
+mod wrong_base_urls;
 mod support;

@@ -50,17 +50,17 @@ impl NewFile {
 /// `Conflict` if the account has too many files or bytes; `Unauthorized` if the key is not valid any more; `StorageUnavailable`
 pub async fn add(
     jobs: &Arc<JobService>,
-    caller: &Payer,
+    payer: &Payer,
     new: NewFile,
 ) -> Result<UploadedFile, Error> {
-    let (jobs, caller) = (Arc::clone(jobs), caller.clone());
+    let (jobs, payer) = (Arc::clone(jobs), payer.clone());
     detached(async move {
         let now = jobs.core.now();
         let retention = jobs.settings.config.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
             id: FileId(jobs.core.new_id(now)),
-            account: caller.account(),
+            account: payer.account(),
             name: new.name,
             bytes: new.content.len() as u64,
             created_at: now,
@@ -73,7 +73,7 @@ pub async fn add(
         let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
         let checked = async {
-            caller.check_key(&jobs.core).await?;
+            payer.check_key(&jobs.core).await?;
             check_file_limits(&jobs, &file).await
         };
         if let Err(error) = checked.await {

@@ -7,6 +7,7 @@ pub mod edits;
 mod expires_after;
 pub mod files;
 pub mod generations;
+mod limited_body;
 mod image_background;
 mod list_query;
 mod mask;
