@@ -28,10 +28,9 @@ mod response_head;
 mod routes;
 pub(crate) mod scanner;
 mod state;
-mod stray_sdk;
 mod submission;
-mod wrong_base_url;
 mod usage;
+mod wrong_base_url;
 
 pub use dialect::Dialect;
 pub use openai::object_ids::parse_batch_id as parse_openai_batch_id;

@@ -119,7 +119,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
             Err(_) if matches!(exchange.status, Some(200..300)) => Ok(()),
             Err(_) => {
                 let limit = limit.as_secs_f32();
-                Err(format!("no complete answer within {limit} s"))
+                Err(format!("no complete response within {limit} s"))
             }
         },
         Err(Fault::Own(reason)) => return AttemptOutcome::NotSent(reason),
@@ -130,7 +130,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
         Some(status) => {
             Attempt::responded(round, at, took, status, &exchange.body, error.as_deref())
         }
-        None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
+        None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no response")),
     };
     let attempt = attempt.with_sent(exchange.sent);
     AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))

@@ -39,7 +39,6 @@ mod recorded;
 mod responses;
 mod sdk_retries;
 mod spec_errors;
-mod stray_sdks;
 mod streams;
 #[allow(
     dead_code,
@@ -47,5 +46,5 @@ mod streams;
     reason = "shared with the tests of the HTTP edge, which use all of it"
 )]
 #[path = "../api/support/mod.rs"]
-mod wrong_base_urls;
 mod support;
+mod wrong_base_urls;

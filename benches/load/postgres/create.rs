@@ -16,19 +16,19 @@ const LONGEST_MS: f64 = 50.0;
 struct Goal {
     accounts: usize,
     of_pgbench: f64,
-    of_rival: f64,
+    of_baseline: f64,
 }
 
 const GOALS: [Goal; 2] = [
     Goal {
         accounts: 1,
         of_pgbench: 12.0,
-        of_rival: 20.0,
+        of_baseline: 20.0,
     },
     Goal {
         accounts: 1_000,
         of_pgbench: 1.5,
-        of_rival: 5.0,
+        of_baseline: 5.0,
     },
 ];
 

@@ -63,7 +63,7 @@ pub async fn create_under_lock(
     let keys = core.store.keys_of(account, MAX_KEYS + 1, None).await?.items;
     if keys.iter().filter(|it| Some(it.id) != panel).count() >= MAX_KEYS {
         let fault =
-            format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
+            format!("the account already has {MAX_KEYS} keys, the maximum; delete one first");
         return Err(Error::field("body", fault));
     }
     let shape = |key| change.apply(key);

@@ -82,8 +82,7 @@ impl Caller {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
             Self::Person { person, .. } if person.role != Role::Owner => {
-                let detail =
-                    "you may look at this account but not change it; ask one of its owners";
+                let detail = "you have read-only access to this account; ask one of its owners to make the change";
                 Err(forbidden(detail))
             }
             Self::Person { audit, .. } => check_active(account).map(|()| audit),

@@ -109,14 +109,14 @@ async fn check_file_limits(jobs: &JobService, file: &UploadedFile) -> Result<(),
     }
     if count >= max_files {
         return Err(Error::conflict(format!(
-            "the account has {}, the most it may have; delete those that are no longer needed",
+            "the account already has {}, the maximum; delete those that are no longer needed",
             counted(count, "file")
         )));
     }
     let max_bytes = limits.max_file_bytes_per_account;
     if bytes > max_bytes {
         return Err(Error::conflict(format!(
-            "with this file the files of the account would have {bytes} bytes, and may have {max_bytes}; delete those that are no longer needed"
+            "this file would bring the account to {bytes} bytes; the limit is {max_bytes} bytes; delete those that are no longer needed"
         )));
     }
     Ok(())

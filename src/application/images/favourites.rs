@@ -58,7 +58,7 @@ pub async fn add(
         .favourites_of(account, None, None, MAX_FAVOURITES);
     if others.await?.len() == MAX_FAVOURITES {
         let message = format!(
-            "the account has {MAX_FAVOURITES} favourites, the most it may have; remove one first"
+            "the account already has {MAX_FAVOURITES} favourites, the maximum; remove one first"
         );
         return Err(Error::field("favourite", message));
     }

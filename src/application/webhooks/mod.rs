@@ -297,7 +297,7 @@ async fn check_available(
     }
     if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
         return Err(Error::conflict(format!(
-            "the account has {MAX_WEBHOOKS} webhooks, the most it may have"
+            "the account already has {MAX_WEBHOOKS} webhooks, the maximum; delete one first"
         )));
     }
     Ok(())

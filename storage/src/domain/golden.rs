@@ -88,7 +88,7 @@ fn all() -> Value {
         .collect();
     json!({
         "note": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
-                 some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
+                 some verifiers that re-serialize from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
         "vectors": vectors,
     })
 }

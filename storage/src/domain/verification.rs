@@ -40,7 +40,7 @@ pub struct Headers<'a> {
 pub enum SignedText {
     /// The received bytes.
     Raw,
-    /// The body parsed and serialised again in this encoding: an intermediary had rewritten it.
+    /// The body parsed and serialized again in this encoding: an intermediary had rewritten it.
     Rewritten(Encoding),
 }
 
@@ -87,7 +87,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Verifies `X-Signature` in constant time: over the raw body, or else over the body parsed and serialised again.
+/// Verifies `X-Signature` in constant time: over the raw body, or else over the body parsed and serialized again.
 pub fn verify_x_signature(
     secret: &WebhookSecret,
     headers: &Headers<'_>,
