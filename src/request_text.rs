@@ -51,7 +51,7 @@ async fn put(objects: &ObjectStorage, text: Vec<u8>) -> Result<String, ObjectErr
 }
 
 /// The text of a record; `None` if its object no longer exists.
-pub async fn of(
+pub async fn resolve(
     objects: &ObjectStorage,
     text: &PromptRef,
 ) -> Result<Option<PromptText>, RequestTextError> {

@@ -22,7 +22,7 @@ use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::KeyChange;
 use tintype_storage::domain::ids::IdSource;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
@@ -232,7 +232,7 @@ async fn customer(
     if let Some(receiver) = receiver {
         let now = core.now();
         let id = WebhookId(IdSource::new(now).next(now));
-        let secret = Secret::from_random(rand::random());
+        let secret = WebhookSecret::from_random(rand::random());
         let webhook = Webhook::new(
             id,
             account.id,

@@ -1,4 +1,4 @@
-//! New jobs: durable before the answer, on one account and on many, beside a rival, at saturation and under overload.
+//! New jobs: durable before the answer, on one account and on many, beside a baseline, at saturation and under overload.
 
 use crate::bench::{Bench, CONNECTIONS, Measurement, measure};
 use crate::client::{self, Caller, Outcome, Same, Schedule};
@@ -21,8 +21,8 @@ struct Row {
     accounts: usize,
     connections: usize,
     named: bool,
-    /// The rival's row of the same load.
-    rival: Option<&'static str>,
+    /// The baseline's row of the same load.
+    baseline: Option<&'static str>,
 }
 
 const ROWS: [Row; 4] = [
@@ -31,52 +31,52 @@ const ROWS: [Row; 4] = [
         accounts: 1,
         connections: CONNECTIONS,
         named: false,
-        rival: Some(RIVALS[0].name),
+        baseline: Some(BASELINE_ROWS[0].name),
     },
     Row {
         name: "durable create, 1,000 accounts",
         accounts: 1_000,
         connections: CONNECTIONS,
         named: false,
-        rival: Some(RIVALS[1].name),
+        baseline: Some(BASELINE_ROWS[1].name),
     },
     Row {
         name: "durable create, 1 account, Idempotency-Key",
         accounts: 1,
         connections: CONNECTIONS,
         named: true,
-        rival: None,
+        baseline: None,
     },
     Row {
         name: "durable create, 1,000 accounts, Idempotency-Key",
         accounts: 1_000,
         connections: CONNECTIONS,
         named: true,
-        rival: Some(RIVALS[2].name),
+        baseline: Some(BASELINE_ROWS[2].name),
     },
 ];
 
-const RIVALS: [Row; 3] = [
+const BASELINE_ROWS: [Row; 3] = [
     Row {
         name: "FastAPI + PostgreSQL, 1 account",
         accounts: 1,
         connections: CONNECTIONS,
         named: false,
-        rival: None,
+        baseline: None,
     },
     Row {
         name: "FastAPI + PostgreSQL, 1,000 accounts",
         accounts: 1_000,
         connections: CONNECTIONS,
         named: false,
-        rival: None,
+        baseline: None,
     },
     Row {
         name: "FastAPI + PostgreSQL, 1,000 accounts, Idempotency-Key",
         accounts: 1_000,
         connections: CONNECTIONS,
         named: true,
-        rival: None,
+        baseline: None,
     },
 ];
 
@@ -96,7 +96,7 @@ const SATURATED_ROWS: [(Row, Overload); 2] = [
             accounts: 1,
             connections: SATURATING,
             named: false,
-            rival: None,
+            baseline: None,
         },
         Overload {
             offered: "overload: on one processor, twice its capacity offered, 1 account",
@@ -109,7 +109,7 @@ const SATURATED_ROWS: [(Row, Overload); 2] = [
             accounts: 1_000,
             connections: SATURATING,
             named: false,
-            rival: None,
+            baseline: None,
         },
         Overload {
             offered: "overload: on one processor, twice its capacity offered, 1,000 accounts",
@@ -119,15 +119,18 @@ const SATURATED_ROWS: [(Row, Overload); 2] = [
 ];
 
 /// The conventional design, measured first so that the other rows can refer to it.
-pub fn rivals(bench: &mut Bench) -> anyhow::Result<()> {
-    for row in &RIVALS {
-        let server = ChildServer::rival(row.accounts)?;
+pub fn baseline_rows(bench: &mut Bench) -> anyhow::Result<()> {
+    for row in &BASELINE_ROWS {
+        let server = ChildServer::baseline(row.accounts)?;
         let mut measured = create(bench, &server, row)?;
-        let stored: usize = server.end()?.parse().context("the rival counted nothing")?;
+        let stored: usize = server
+            .end()?
+            .parse()
+            .context("the baseline counted nothing")?;
         let [accepted] = measured.calls;
         ensure!(
             stored == accepted,
-            "the rival has {stored} jobs of {accepted}"
+            "the baseline has {stored} jobs of {accepted}"
         );
         bench.add(row.name, measured.sample())?;
     }
@@ -164,8 +167,8 @@ fn measure_row(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
     let sample = measured.sample();
     let rate = sample.rate;
     let mut sample = sample.with("for each fdatasync", accepted as f64 / written.syncs);
-    if let Some(rival) = row.rival.and_then(|it| bench.table.last(it)) {
-        sample = sample.with("times FastAPI + PostgreSQL", rate / rival.rate);
+    if let Some(baseline) = row.baseline.and_then(|it| bench.table.last(it)) {
+        sample = sample.with("times FastAPI + PostgreSQL", rate / baseline.rate);
     }
     bench.add(row.name, sample)?;
     Ok((written.bytes / written.syncs) as usize)

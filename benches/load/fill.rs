@@ -11,7 +11,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{JobEvent, PromptRef, PromptText, ResultImage};
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -56,7 +56,7 @@ pub fn deliveries(spec: &Deliveries) -> anyhow::Result<()> {
             id,
             account.id,
             format!("http://{}/{kind}/{number}", spec.address),
-            vault.seal(id, &Secret::from_random(rand::random())),
+            vault.seal(id, &WebhookSecret::from_random(rand::random())),
             now,
         );
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;

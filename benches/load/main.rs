@@ -1,4 +1,4 @@
-//! Measures a bare actix-web handler (the ceiling), the disk, Tintype and a rival in one run on the same machine, verifies the
+//! Measures a bare actix-web handler (the ceiling), the disk, Tintype and a baseline in one run on the same machine, verifies the
 //! work of the servers, and prints one table.
 //!
 //! `cargo bench --bench load` runs everything. `cargo bench --bench load -- create read` runs only these parts, and

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Rows measured in every round.
 const ROUNDS: [(&str, Rows); 7] = [
-    ("rival", creations::rivals),
+    ("baseline", creations::baseline_rows),
     ("create", creations::rows),
     ("overload", creations::saturated_rows),
     ("batch", batches::rows),

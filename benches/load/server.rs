@@ -133,9 +133,10 @@ impl ChildServer {
         .with_keys()
     }
 
-    /// The conventional design, with this many accounts: see `benches/rival`.
-    pub fn rival(accounts: usize) -> anyhow::Result<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
+    /// The conventional design, with this many accounts: see `benches/fastapi_baseline`.
+    pub fn baseline(accounts: usize) -> anyhow::Result<Self> {
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/fastapi_baseline/serve.py");
         Self::spawn(
             Command::new("python3")
                 .arg(script)

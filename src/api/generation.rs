@@ -159,7 +159,7 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
                 .collect();
             offered.extend(auto.then(|| "auto".to_owned()));
             let message = format!(
-                "is not supported by the {} model; it takes {}",
+                "is not supported by the {} model; supported: {}",
                 endpoint.tier,
                 offered.join(", ")
             );

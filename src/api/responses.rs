@@ -154,7 +154,7 @@ pub(super) async fn text_of(
     content: &str,
     id: impl Display,
 ) -> Result<Option<PromptText>, Error> {
-    request_text::of(&jobs.objects, text)
+    request_text::resolve(&jobs.objects, text)
         .await
         .map_err(|error| {
             tracing::error!(target: FAULT_TARGET, %id, %error, "could not read the {content}");

@@ -18,11 +18,11 @@ use uuid::Uuid;
 /// `IdempotencyKeyReused` if the first use was another request
 pub async fn check(
     core: &Core,
-    caller: &Payer,
+    payer: &Payer,
     used: Option<&IdempotencyUse>,
 ) -> Result<(), Error> {
     let Some(used) = used else { return Ok(()) };
-    let first = first_use(core, IdempotentCall::Submission, caller.account(), used);
+    let first = first_use(core, IdempotentCall::Submission, payer.account(), used);
     first.await.map(drop)
 }
 

@@ -36,7 +36,7 @@ async fn run_probe(name: &str, backend: &Backend, models: BTreeSet<String>) -> F
     let failure = match tokio::time::timeout(TIMEOUT, probing).await {
         Ok(Ok(findings)) => return findings,
         Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} s", TIMEOUT.as_secs()),
+        Err(_) => format!("no response within {} s", TIMEOUT.as_secs()),
     };
     let mut findings = Findings::default();
     findings.fails(failure);

@@ -1,4 +1,4 @@
-//! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
+//! Initializes an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
 //! every other command from opening the directory until its contents are complete and verified.
 
 use super::output::{fault_lines, print};

@@ -1,6 +1,6 @@
 //! Decodes base64 while it arrives: both alphabets, with or without padding and line breaks.
 //!
-//! The base64 crate decodes whole groups of one alphabet. This module normalises the text for it, in constant memory.
+//! The base64 crate decodes whole groups of one alphabet. This module normalizes the text for it, in constant memory.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;

@@ -28,13 +28,13 @@ mod response_head;
 mod routes;
 pub(crate) mod scanner;
 mod state;
-mod stray_sdk;
 mod submission;
 mod usage;
+mod wrong_base_url;
 
 pub use dialect::Dialect;
 pub use openai::object_ids::parse_batch_id as parse_openai_batch_id;
 pub use refusal::Refusal;
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;
-pub use stray_sdk::error as error_for_stray_sdk;
+pub use wrong_base_url::error as error_for_wrong_base_url;

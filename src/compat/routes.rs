@@ -6,7 +6,7 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::openai::unknown_paths::guarded;
-use super::stray_sdk;
+use super::wrong_base_url;
 use crate::web::problem::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
@@ -62,7 +62,7 @@ fn versioned_resource(path: &str) -> Resource {
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let of_path = || models::dialect(&request, &request.match_info()["version"]);
-    match stray_sdk::sdk_of(request.headers()).unwrap_or_else(of_path) {
+    match wrong_base_url::sdk_of(request.headers()).unwrap_or_else(of_path) {
         Dialect::OpenAi => openai::unknown_paths::not_found(request).await,
         Dialect::Gemini => gemini::unknown_paths::not_found(request).await,
     }

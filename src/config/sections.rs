@@ -207,7 +207,7 @@ pub(super) fn operator(mut section: Section<'_>) -> Operator {
 section! {
     /// `[audit]`: the log of operators' changes.
     pub struct Audit {
-        /// 0: lines are kept for ever.
+        /// 0: lines are kept forever.
         pub(super) retention_days: u64 = integer(0..=36_500)
             => retention: Option<Duration> = days,
     }
@@ -252,7 +252,7 @@ section! {
         /// Of a whole attempt.
         attempt_timeout_seconds: u64 = integer(1..=300)
             => attempt_timeout: Duration = Duration::from_secs,
-        /// 0: ended deliveries are kept for ever.
+        /// 0: ended deliveries are kept forever.
         delivery_retention_days: u64 = integer(0..=36_500)
             => delivery_retention: Option<Duration> = days,
     }
@@ -286,7 +286,7 @@ section! {
         // Bucket URLs can be signed for at most seven days.
         pub url_lifetime_seconds: u64 = integer(60..=7 * 86_400)
             => url_lifetime: Duration = Duration::from_secs,
-        /// 0: images are kept for ever.
+        /// 0: images are kept forever.
         pub(super) retention_days: u64 = integer(0..=36_500)
             => retention: Option<Duration> = days,
     }
@@ -305,7 +305,7 @@ section! {
         pub max_creations_under_way: usize = integer(2..=1_000_000),
         /// Of a whole run, with all attempts and backends.
         timeout_seconds: u64 = integer(1..=86_400) => timeout: Duration = Duration::from_secs,
-        /// 0: ended jobs are kept for ever.
+        /// 0: ended jobs are kept forever.
         pub(super) retention_days: u64 = integer(0..=36_500)
             => retention: Option<Duration> = days,
     }
@@ -486,7 +486,7 @@ fn hours(hours: u64) -> Duration {
     Duration::from_secs(hours.saturating_mul(3600))
 }
 
-/// `None` for 0, which means "for ever".
+/// `None` for 0, which means "forever".
 fn days(days: u64) -> Option<Duration> {
     (days > 0).then(|| Duration::from_secs(days.saturating_mul(86_400)))
 }

@@ -182,6 +182,6 @@ pub(super) const WEBHOOK_SECRET: &str = "whsec_ and 44 characters of base64 (32 
                                          `echo whsec_$(openssl rand -base64 32)`";
 
 pub(super) fn webhook_secret(text: &str) -> Result<Secret, String> {
-    let secret = secret::Secret::parse(text).map_err(|_| WEBHOOK_SECRET.to_owned())?;
+    let secret = secret::WebhookSecret::parse(text).map_err(|_| WEBHOOK_SECRET.to_owned())?;
     Ok(Secret::new(secret.text()))
 }

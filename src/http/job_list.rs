@@ -15,7 +15,7 @@ pub async fn list(
     request: HttpRequest,
     jobs: web::Data<JobService>,
 ) -> HttpResult {
-    let (window, filter) = job_query::of(&request)?;
+    let (window, filter) = job_query::from_request(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
     let found = list::page_of(&jobs, account, window, &filter).await?;

@@ -30,7 +30,7 @@ pub async fn transactions(
     request: HttpRequest,
     core: web::Data<Core>,
 ) -> HttpResult {
-    let (window, filter) = ledger_query::of(&request)?;
+    let (window, filter) = ledger_query::from_request(&request)?;
     principal.admit()?;
     let page = ledger::page(&core, principal.caller.account(), window, filter).await?;
     Ok(no_store::json(to_page(page, Transaction::from)))
@@ -46,7 +46,7 @@ pub async fn daily_usage(
         filter,
         limit,
         after,
-    } = usage_query::of(&request, core.now().day())?;
+    } = usage_query::from_request(&request, core.now().day())?;
     principal.admit()?;
     let account = principal.caller.account();
     let (data, last) = usage::page(&core, account, filter, limit, after).await?;

@@ -104,12 +104,12 @@ mod tests {
     fn every_faulty_image_is_named() {
         let faults = InputFaults {
             too_large: true,
-            entries: vec![(2, "is not an image".into()), (0, "answered 404".into())],
+            entries: vec![(2, "is not an image".into()), (0, "returned 404".into())],
         };
         assert_eq!(
             faults.text(9, None),
             "input_images_urls must not exceed 9 bytes over all images; \
-             input_images_urls[2] is not an image; input_images_urls[0] answered 404"
+             input_images_urls[2] is not an image; input_images_urls[0] returned 404"
         );
     }
 }

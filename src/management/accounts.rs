@@ -87,7 +87,7 @@ pub async fn change(
 
 /// `GET /accounts/{account_id}/transactions`
 pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
-    let (window, filter) = ledger_query::of(&request)?;
+    let (window, filter) = ledger_query::from_request(&request)?;
     let page = ledger::page(&core, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(to_page(page, Transaction::from)))
 }

@@ -13,12 +13,12 @@ use actix_web::{HttpRequest, HttpResponse};
 
 /// `GET /deliveries`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
-    delivery_list::of_all(&request, &core).await
+    delivery_list::for_all_accounts(&request, &core).await
 }
 
 /// `GET /accounts/{account_id}/deliveries`
 pub async fn list_of_account(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
-    delivery_list::of_account(of.account.id, &request, &core).await
+    delivery_list::for_account(of.account.id, &request, &core).await
 }
 
 /// `GET /deliveries/{delivery_id}`

@@ -123,7 +123,7 @@ impl ObjectError {
                     "the credentials for the object store cannot sign download URLs"
                 }
                 StoreFault::TooSlow => "the object store is too slow to store images",
-                StoreFault::Failed => "the object store answers with an error",
+                StoreFault::Failed => "the object store returns an error",
             },
             _ => "the object store cannot be used",
         }
@@ -168,7 +168,7 @@ mod tests {
                     .to_owned(),
                 StoreFault::Unreachable,
             ),
-            ("no answer within 5 seconds".to_owned(), StoreFault::Unreachable),
+            ("no response within 5 seconds".to_owned(), StoreFault::Unreachable),
         ] {
             assert_eq!(StoreFault::of(&message), cause, "{message}");
         }

@@ -23,7 +23,7 @@ impl FileSystem {
             LOGGED.call_once(|| {
                 tracing::info!(
                     directory = %directory.display(),
-                    "images are synced one by one, because this file system or kernel has no reliable syncfs; ext4, XFS and Btrfs have it since Linux 5.8"
+                    "syncing each image separately: this file system or kernel has no reliable syncfs; ext4, XFS and Btrfs have it since Linux 5.8"
                 );
             });
         }

@@ -103,7 +103,7 @@ impl ObjectStorage {
             StoreKind::Local { root, .. } => {
                 let written = timeout(PROBE_TIMEOUT, temp_cleanup::try_to_write(root)).await;
                 let written = written.unwrap_or_else(|_| {
-                    let message = "no answer within 5 seconds";
+                    let message = "no response within 5 seconds";
                     Err(io::Error::new(io::ErrorKind::TimedOut, message))
                 });
                 let action = "cannot write to the object directory";
@@ -112,7 +112,7 @@ impl ObjectStorage {
             StoreKind::Cloud { .. } => {
                 let probe = timeout(PROBE_TIMEOUT, self.probe_cloud()).await;
                 probe.unwrap_or_else(|_| {
-                    Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds"))
+                    Err(self.fault("listing", PROBE_PREFIX, "no response within 5 seconds"))
                 })
             }
         };
@@ -177,7 +177,7 @@ impl ObjectStorage {
         };
         let written = timeout(limit, write).await;
         written.unwrap_or_else(|_| {
-            let message = format!("no answer within {} seconds", limit.as_secs());
+            let message = format!("no response within {} seconds", limit.as_secs());
             let error = self.fault("writing", &key, &message);
             Err(error.with_cause(StoreFault::TooSlow))
         })

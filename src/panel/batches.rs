@@ -119,7 +119,7 @@ pub async fn create(
     jobs: Data<JobService>,
 ) -> HttpResult {
     check_active(&of.account)?;
-    let payer = payer::of(&accounts, &of).await?;
+    let payer = payer::for_account(&accounts, &of).await?;
     let submitted = async {
         load_shedding::check(&generations, payer.account()).await?;
         let is_table = request.content_type().eq_ignore_ascii_case("text/csv");
@@ -253,7 +253,7 @@ async fn request_line(jobs: &JobService, job: &Job, with_format: bool) -> Result
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = request_text::of(&jobs.objects, &job.prompt).await;
+    let text = request_text::resolve(&jobs.objects, &job.prompt).await;
     let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = match job.mode {

@@ -53,7 +53,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let visitor = signed_in(&request).await?;
-        let audit = audit_context::of(visitor.user.actor(), &request, service(&request)?);
+        let audit = audit_context::from_request(visitor.user.actor(), &request, service(&request)?);
         Ok(match visitor.user {
             User::Operator => Caller::operator(audit),
             User::Person(person) => Caller::Person { person, audit },

@@ -25,7 +25,7 @@ const PROMPT_CHARS: usize = 120;
 
 /// `GET /transactions`, with the job of each charge and refund.
 pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
-    let (window, filter) = ledger_query::of(&request)?;
+    let (window, filter) = ledger_query::from_request(&request)?;
     let account = of.account.id;
     let page = ledger::page(&core, account, window, filter).await?;
     let page = blocking(move || {
@@ -73,7 +73,7 @@ async fn job_of_entry(
 /// `GET /ledger.csv`, with the filters of the list. The lines are those of the command line, with the currency.
 pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let account = of.account.id;
-    let (_, filter) = ledger_query::of(&request)?;
+    let (_, filter) = ledger_query::from_request(&request)?;
     let head = format!("{LEDGER_HEAD},currency\r\n");
     let reader = Reader {
         core,

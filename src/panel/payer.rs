@@ -10,7 +10,7 @@ use crate::web::problem::{Code, Problem};
 ///
 /// # Errors
 /// 403
-pub async fn of(accounts: &AccountService, of: &OfAccount) -> Result<Payer, Problem> {
+pub async fn for_account(accounts: &AccountService, of: &OfAccount) -> Result<Payer, Problem> {
     Ok(panel_key::payer(accounts, &of.caller, &of.account).await?)
 }
 

@@ -69,7 +69,7 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let payer = payer::of(&accounts, &of).await?;
+    let payer = payer::for_account(&accounts, &of).await?;
     let submitted = async {
         payer.check_scope(tier)?;
         load_shedding::check(&generations, payer.account()).await?;

@@ -128,7 +128,7 @@ pub async fn sign_out(
     request: HttpRequest,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let context = audit_context::of(visitor.user.actor(), &request, &accounts);
+    let context = audit_context::from_request(visitor.user.actor(), &request, &accounts);
     sessions::end(&accounts.core, &context, &visitor).await?;
     Ok(signed_out(&accounts.settings))
 }
@@ -139,7 +139,7 @@ pub async fn sign_out_everywhere(
     request: HttpRequest,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let context = audit_context::of(visitor.user.actor(), &request, &accounts);
+    let context = audit_context::from_request(visitor.user.actor(), &request, &accounts);
     sessions::end_all(&accounts.core, &context, &visitor).await?;
     Ok(signed_out(&accounts.settings))
 }

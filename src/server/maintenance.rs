@@ -98,7 +98,7 @@ pub async fn record_key_uses(accounts: &AccountService) {
         if uses.is_empty() {
             return;
         }
-        // The lock keeps callers from removing a key meanwhile, which would leave its last use behind for ever.
+        // The lock keeps callers from removing a key meanwhile, which would leave its last use behind forever.
         let guard = match core.locks.operator.lock().await {
             Ok(guard) => guard,
             Err(error) => {

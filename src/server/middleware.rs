@@ -121,7 +121,7 @@ fn render_fault(
         let rendered = match dialect {
             Some(_) => render(&problem, dialect, id.as_str()),
             None => {
-                let error = compat::error_for_stray_sdk(response.request(), &problem);
+                let error = compat::error_for_wrong_base_url(response.request(), &problem);
                 problem.render_with(id.as_str(), error)
             }
         };

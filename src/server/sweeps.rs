@@ -389,7 +389,7 @@ async fn remove_old_thumbnails(jobs: &JobService) {
     .await;
 }
 
-/// Calls `remove` until it finds fewer than [`STEP`] images older than the retention. Does nothing if images are kept for ever.
+/// Calls `remove` until it finds fewer than [`STEP`] images older than the retention. Does nothing if images are kept forever.
 async fn remove_expired(
     jobs: &JobService,
     what: &str,

@@ -17,7 +17,7 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::node::NodeContext;
 use tintype_actors::system::{DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads};
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Limits;
 
@@ -88,7 +88,7 @@ fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
     let url = config.operator.webhook_url.clone()?;
     // The configuration has validated both.
     let secret = config.operator.webhook_secret.as_ref()?;
-    let secret = Secret::parse(secret.expose()).ok()?;
+    let secret = WebhookSecret::parse(secret.expose()).ok()?;
     let sealed = vault.seal(OPERATOR_WEBHOOK, &secret);
     Some(Webhook::of_operator(url, sealed))
 }

@@ -20,7 +20,7 @@ use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -119,7 +119,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
             Err(_) if matches!(exchange.status, Some(200..300)) => Ok(()),
             Err(_) => {
                 let limit = limit.as_secs_f32();
-                Err(format!("no complete answer within {limit} s"))
+                Err(format!("no complete response within {limit} s"))
             }
         },
         Err(Fault::Own(reason)) => return AttemptOutcome::NotSent(reason),
@@ -130,7 +130,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
         Some(status) => {
             Attempt::responded(round, at, took, status, &exchange.body, error.as_deref())
         }
-        None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
+        None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no response")),
     };
     let attempt = attempt.with_sent(exchange.sent);
     AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
@@ -309,7 +309,7 @@ async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Opt
 
 /// `None` if the object store does not hold the text.
 async fn text(sender: &Sender, text: &PromptRef) -> Result<Option<PromptText>, Fault> {
-    let read = request_text::of(&sender.objects, text).await;
+    let read = request_text::resolve(&sender.objects, text).await;
     read.map_err(|error| {
         let reason = format!("the metadata could not be read: {error}");
         match error {
@@ -327,7 +327,11 @@ fn metadata(text: PromptText) -> Result<Option<Json>, Fault> {
         .map_err(|fault| Fault::Delivery(format!("the metadata {fault}")))
 }
 
-fn secrets(sender: &Sender, webhook: &Webhook, at: Timestamp) -> Result<Vec<Secret>, VaultError> {
+fn secrets(
+    sender: &Sender,
+    webhook: &Webhook,
+    at: Timestamp,
+) -> Result<Vec<WebhookSecret>, VaultError> {
     let open = |sealed| sender.vault.open(webhook.id, sealed);
     webhook.signing_secrets(at).into_iter().map(open).collect()
 }

@@ -1,6 +1,6 @@
 //! The result of verifying the two signatures of a delivery.
 
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::verification::{
     Headers, Refusal, SignedText, verify_standard, verify_x_signature,
@@ -25,7 +25,12 @@ pub struct Verdict {
 
 impl SignatureReport {
     /// Tries every secret and keeps the best result of each scheme. Without a secret nothing matches.
-    pub fn new(secrets: &[Secret], headers: &Headers<'_>, body: &[u8], now: Timestamp) -> Self {
+    pub fn new(
+        secrets: &[WebhookSecret],
+        headers: &Headers<'_>,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Self {
         let x = |secret| verify_x_signature(secret, headers, body, now);
         let standard = |secret| verify_standard(secret, headers, body, now);
         Self {
@@ -107,8 +112,11 @@ mod tests {
 
     const BODY: &str = r#"{"a":1}"#;
 
-    fn verdict(body: &str, secrets: &[Secret], late: i64) -> SignatureReport {
-        let (old, new) = (Secret::from_random([1; 32]), Secret::from_random([2; 32]));
+    fn verdict(body: &str, secrets: &[WebhookSecret], late: i64) -> SignatureReport {
+        let (old, new) = (
+            WebhookSecret::from_random([1; 32]),
+            WebhookSecret::from_random([2; 32]),
+        );
         let x = x_signature(&new, 1_000, BODY);
         let standard = standard_signature(&[new, old], "id", 1_000, BODY);
         let headers = Headers {
@@ -124,7 +132,7 @@ mod tests {
 
     #[test]
     fn each_outcome_is_reported() {
-        let [old, new, other] = [1, 2, 3].map(|it| Secret::from_random([it; 32]));
+        let [old, new, other] = [1, 2, 3].map(|it| WebhookSecret::from_random([it; 32]));
         let cases = [
             ("new secret", verdict(BODY, std::slice::from_ref(&new), 0)),
             ("old secret", verdict(BODY, std::slice::from_ref(&old), 0)),

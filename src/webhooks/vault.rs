@@ -11,7 +11,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::decide;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest};
@@ -99,7 +99,7 @@ impl Vault {
             None => {
                 let known = store.any_webhook().await?;
                 let key = key_of(data_dir, known.as_ref())?.unwrap_or_else(rand::random);
-                let sealed = outer.seal(OWN, &Secret::from_random(key));
+                let sealed = outer.seal(OWN, &WebhookSecret::from_random(key));
                 decide(store, StoreFirstKey(sealed)).await?
             }
         };
@@ -112,7 +112,7 @@ impl Vault {
     pub fn create_for_nodes(cluster_secret: &config::Secret) -> (Self, SealedSecret) {
         let key = rand::random();
         let outer = Self::with_key(derive_key(cluster_secret, "vault"));
-        let sealed = outer.seal(OWN, &Secret::from_random(key));
+        let sealed = outer.seal(OWN, &WebhookSecret::from_random(key));
         (Self::with_key(key), sealed)
     }
 
@@ -123,7 +123,7 @@ impl Vault {
     }
 
     /// Seals a secret for its webhook. It opens only for that webhook.
-    pub fn seal(&self, webhook: WebhookId, secret: &Secret) -> SealedSecret {
+    pub fn seal(&self, webhook: WebhookId, secret: &WebhookSecret) -> SealedSecret {
         let nonce: [u8; NONCE_BYTES] = rand::random();
         let payload = Payload {
             msg: secret.key_bytes(),
@@ -143,7 +143,11 @@ impl Vault {
         secrets.all(|it| self.open(webhook.id, it).is_ok())
     }
 
-    pub fn open(&self, webhook: WebhookId, sealed: &SealedSecret) -> Result<Secret, VaultError> {
+    pub fn open(
+        &self,
+        webhook: WebhookId,
+        sealed: &SealedSecret,
+    ) -> Result<WebhookSecret, VaultError> {
         let (nonce, rest) = sealed
             .0
             .split_at_checked(NONCE_BYTES)
@@ -157,7 +161,7 @@ impl Vault {
             .cipher
             .decrypt(&XNonce::from(nonce), payload)
             .map_err(|_| VaultError::Sealed)?;
-        Ok(Secret::from_random(
+        Ok(WebhookSecret::from_random(
             bytes.try_into().map_err(|_| VaultError::Sealed)?,
         ))
     }
@@ -248,7 +252,7 @@ mod tests {
     #[test]
     fn a_secret_is_decrypted_only_for_its_webhook_even_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
-        let secret = Secret::from_random([7; 32]);
+        let secret = WebhookSecret::from_random([7; 32]);
         let sealed = Vault::load_or_create(directory.path(), None)
             .unwrap()
             .seal(id(1), &secret);
@@ -279,7 +283,7 @@ mod tests {
             starts.map(|it| it.join().unwrap())
         });
         for vault in vaults {
-            let sealed = vault.seal(id(1), &Secret::from_random([7; 32]));
+            let sealed = vault.seal(id(1), &WebhookSecret::from_random([7; 32]));
             assert!(start().open(id(1), &sealed).is_ok());
         }
     }
@@ -288,7 +292,7 @@ mod tests {
     fn a_damaged_seal_or_key_is_a_clear_error() {
         let directory = tempfile::tempdir().unwrap();
         let vault = Vault::load_or_create(directory.path(), None).unwrap();
-        let sealed = vault.seal(id(1), &Secret::from_random([7; 32]));
+        let sealed = vault.seal(id(1), &WebhookSecret::from_random([7; 32]));
         for at in 0..sealed.0.len() {
             let mut bytes = sealed.0.clone();
             bytes[at] ^= 1;
@@ -330,7 +334,7 @@ mod tests {
             id(1),
             AccountId(Uuid::nil()),
             "https://example.com/",
-            vault.seal(id(1), &Secret::from_random([7; 32])),
+            vault.seal(id(1), &WebhookSecret::from_random([7; 32])),
             Timestamp::from_millis(0),
         );
         let error = || {

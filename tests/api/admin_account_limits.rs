@@ -37,7 +37,7 @@ fn all_keys_of_an_account_share_its_daily_limit() {
         assert_eq!(
             server.limit_detail(key, LIMIT_REACHED),
             "the account has a spend limit of 0.268 USD a day (UTC), of which 0.268 USD is spent or reserved; the price is 0.134 USD; \
-             wait for the next day, or ask the operator to raise it"
+             wait until the next UTC day, or ask the operator to raise the limit"
         );
     }
     let account = &keys[0].account;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::domain::ids::TransactionId;
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
@@ -419,7 +419,7 @@ fn the_request_of_an_attempt_is_shown_with_its_signatures() {
     let headers = &sent["headers"];
     assert_eq!(headers["webhook-id"], job);
     assert_eq!(headers["X-Timestamp"], headers["webhook-timestamp"]);
-    let secret = Secret::parse(hook["secret"].as_str().unwrap()).unwrap();
+    let secret = WebhookSecret::parse(hook["secret"].as_str().unwrap()).unwrap();
     let moment = headers["X-Timestamp"].as_str().unwrap().parse().unwrap();
     let text = sent["body"].as_str().unwrap();
     let signature = x_signature(&secret, moment, text);

@@ -2,7 +2,7 @@
 
 use crate::support::{Options, Server, until};
 use serde_json::{Value, json};
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::signature::x_signature;
 
 const BODY: &str = r#"{"error":null}"#;
@@ -38,7 +38,7 @@ impl Console {
     }
 
     fn signature(&self, at: usize, seconds: i64) -> String {
-        let secret = Secret::parse(self.webhooks[at]["secret"].as_str().unwrap()).unwrap();
+        let secret = WebhookSecret::parse(self.webhooks[at]["secret"].as_str().unwrap()).unwrap();
         x_signature(&secret, seconds, BODY)
     }
 

@@ -191,7 +191,7 @@ fn a_server_sweeps_unasked() {
     });
 }
 
-/// Retention removes all images, so the sweep of orphaned images is for services that keep images for ever.
+/// Retention removes all images, so the sweep of orphaned images is for services that keep images forever.
 #[test]
 fn a_node_sweeps_the_images_of_runs_that_no_job_names() {
     let options = Options::new()

@@ -9,7 +9,7 @@ use tintype::backends::comfyui::ComfyUi;
 use tintype::config::ComfyUiSettings;
 use tintype_egress::testing::server::{ReceivedRequest, Reply, json, text, unreachable_url};
 
-const SET_UP: &str = "misconfigured: the image generator is not set up correctly";
+const SET_UP: &str = "misconfigured: the image generator is misconfigured";
 
 /// The outcome of a prompt with this fate, on a server of each version.
 fn fate(fate: Fate, expected: &str) {
@@ -260,12 +260,12 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
             half.extend(&whole[..whole.len() / 2]);
             Reply::Raw(half)
         },
-        "transient: the image generator closed the connection before its answer was complete",
+        "transient: the image generator closed the connection before its response was complete",
     );
     instead(
         line,
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()),
-        "backend fault: the answer of the image generator is larger than any image",
+        "backend fault: the response of the image generator is larger than any image",
     );
 }
 
@@ -305,7 +305,7 @@ fn a_server_that_is_not_comfyui_is_detected() {
     instead(
         line,
         || text(401, ""),
-        "rejects all: the image generator is not set up correctly",
+        "rejects all: the image generator is misconfigured",
     );
     instead("GET /queue", || text(404, ""), "image");
     instead("", || text(404, ""), SET_UP);
@@ -371,7 +371,7 @@ fn a_submission_whose_response_is_lost_is_canceled_by_its_id() {
         let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
         assert_outcome(
             &found,
-            "transient: the image generator closed the connection before its answer was complete",
+            "transient: the image generator closed the connection before its response was complete",
         );
         let sent = stub.calls("POST /prompt")[0].json();
         let id = sent["prompt_id"].as_str().expect("an id").to_owned();
@@ -391,7 +391,7 @@ fn a_submission_to_an_old_server_whose_response_is_lost_is_canceled_by_its_clien
             let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
             assert_outcome(
                 &found,
-                "transient: the image generator closed the connection before its answer was complete",
+                "transient: the image generator closed the connection before its response was complete",
             );
             let is_canceled = || matches!(stub.prompts()[0].fate, Fate::Interrupted);
             until("it is canceled", is_canceled).await;
@@ -403,7 +403,7 @@ fn a_submission_to_an_old_server_whose_response_is_lost_is_canceled_by_its_clien
 #[test]
 fn json_responses_have_a_lower_size_limit_than_images() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
-    let expected = "backend fault: the answer of the image generator is larger than any image";
+    let expected = "backend fault: the response of the image generator is larger than any image";
     instead("GET /api/jobs", head, expected);
     instead(
         "GET /view",

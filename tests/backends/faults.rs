@@ -29,11 +29,11 @@ fn transient_errors_are_retried() {
         for (reply, error) in [
             (
                 Reply::Nothing,
-                "the image generator closed the connection before its answer was complete",
+                "the image generator closed the connection before its response was complete",
             ),
             (
                 Reply::Half("200 OK", b"{\"data\": [".to_vec()),
-                "the image generator closed the connection before its answer was complete",
+                "the image generator closed the connection before its response was complete",
             ),
             (
                 Reply::typed(
@@ -41,11 +41,11 @@ fn transient_errors_are_retried() {
                     "application/json",
                     "{\"data\": [{\"b64_json\": \"AAAA",
                 ),
-                "the image generator closed the connection before its answer was complete",
+                "the image generator closed the connection before its response was complete",
             ),
             (
                 Reply::Silence,
-                "the image generator did not answer within 1 s",
+                "the image generator did not respond within 1 s",
             ),
             (
                 Reply::typed("502 Bad Gateway", "text/html", "<h1>nginx</h1>"),
@@ -69,7 +69,7 @@ fn transient_errors_are_retried() {
 #[test]
 fn permanent_errors_are_not_retried() {
     let garbage = "the image generator did not return a valid image";
-    let operators = "the image generator is not set up correctly; its operator must fix that";
+    let operators = "the image generator is misconfigured; contact the operator of this service";
     for kind in KINDS {
         for (reply, error) in [
             (
@@ -86,7 +86,7 @@ fn permanent_errors_are_not_retried() {
             ),
             (
                 Reply::Endless,
-                "the answer of the image generator is larger than any image",
+                "the response of the image generator is larger than any image",
             ),
             (
                 Reply::typed("302 Found", "text/html", "").with("Location: /login"),

@@ -200,7 +200,7 @@ fn an_invalid_api_key_is_a_setup_error_despite_its_400_status() {
     let (server, customer) = start("gemini", &stub, |it| it);
     let job = make(&server, &customer, json!({}));
     let error = failure(&server, &customer, &stub, &job);
-    assert!(error.contains("not set up correctly"), "{error}");
+    assert!(error.contains("misconfigured"), "{error}");
 }
 
 #[test]
@@ -212,7 +212,10 @@ fn a_backend_without_a_model_is_a_setup_error() {
     });
     let job = make(&server, &customer, json!({}));
     let error = failure(&server, &customer, &stub, &job);
-    assert!(error.contains("its operator must fix that"), "{error}");
+    assert!(
+        error.contains("contact the operator of this service"),
+        "{error}"
+    );
     assert!(stub.seen().is_empty());
 }
 
@@ -283,7 +286,7 @@ fn a_text_in_another_script_is_not_turned_into_question_marks() {
         failure(&server, &customer, &stub, &job),
         "the image generator returned text instead of an image"
     );
-    let cause = "it answered with text instead of an image";
+    let cause = "it returned text instead of an image";
     assert_eq!(causes(&server, &job), [cause], "without the text");
 }
 

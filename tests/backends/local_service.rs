@@ -212,7 +212,7 @@ fn the_cause_of_a_refused_workflow_is_its_node_and_no_cause_is_a_missing_websock
     );
     assert_eq!(
         failed("timeout_seconds = 1", &[Fate::Runs, Fate::Runs]),
-        ["no answer within 1 s"]
+        ["no response within 1 s"]
     );
 }
 

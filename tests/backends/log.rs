@@ -92,7 +92,7 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
     let expected = [
         (
             "broken",
-            "it answered 404 Not Found, saying \"no such model\"",
+            "it returned 404 Not Found, saying \"no such model\"",
             "broken",
         ),
         (
@@ -102,21 +102,21 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
         ),
         (
             "no_picture",
-            "it answered with text instead of an image",
+            "it returned text instead of an image",
             "broken",
         ),
         ("", "", "blocked"),
         (
             "broken",
-            "it answered 400 Bad Request with a web page; does a proxy answer instead of the backend",
+            "it returned 400 Bad Request with a web page; does a proxy respond instead of the backend",
             "broken",
         ),
         (
             "broken",
-            "it answered 404 Not Found, saying \"bad input '[removed]'\"",
+            "it returned 404 Not Found, saying \"bad input '[removed]'\"",
             "broken",
         ),
-        ("timed_out", "no answer within 1 s", "timed_out"),
+        ("timed_out", "no response within 1 s", "timed_out"),
     ];
     for (lines, (outcome, cause, end)) in found.iter().zip(expected) {
         let [failed, ended] = &lines[..] else {

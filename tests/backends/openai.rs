@@ -267,7 +267,7 @@ fn the_body_of_an_error_response_determines_its_kind() {
         (
             "429 Too Many Requests",
             json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
-            "the image generator is not set up correctly; its operator must fix that",
+            "the image generator is misconfigured; contact the operator of this service",
             1,
         ),
         (
@@ -279,7 +279,7 @@ fn the_body_of_an_error_response_determines_its_kind() {
         (
             "400 Bad Request",
             json!({"error": {"message": "Invalid size.", "param": "size", "code": "invalid_value"}}),
-            "the image generator is not set up correctly; its operator must fix that",
+            "the image generator is misconfigured; contact the operator of this service",
             1,
         ),
         (
@@ -303,7 +303,7 @@ fn the_body_of_an_error_response_determines_its_kind() {
         (
             "404 Not Found",
             json!({"error": {"message": "no model far-away", "code": "x"}}),
-            "the image generator is not set up correctly; its operator must fix that",
+            "the image generator is misconfigured; contact the operator of this service",
             1,
         ),
     ] {
@@ -326,14 +326,14 @@ fn an_error_in_a_success_is_reported_with_its_text() {
         ),
         (
             json!({"error": {"message": "No credit left.", "code": "insufficient_quota"}}),
-            "the image generator is not set up correctly; its operator must fix that",
+            "the image generator is misconfigured; contact the operator of this service",
             Some("it rejects the key or its account, saying \"No credit left.\""),
             1,
         ),
         (
             json!({"code": "Busy", "message": "The GPU is busy."}),
             "the image generator returned no image",
-            Some("it answered without an image, saying \"The GPU is busy.\""),
+            Some("it returned no image, saying \"The GPU is busy.\""),
             2,
         ),
     ] {

@@ -91,7 +91,7 @@ fn a_server_that_lacks_the_model_is_passed_over_and_named_to_the_operator() {
         let job = make(&server, &customer, json!({}));
         assert_eq!(
             failure(&server, &customer, &first, &job),
-            "the image generator is not set up correctly; its operator must fix that"
+            "the image generator is misconfigured; contact the operator of this service"
         );
         assert_eq!(first.seen().len(), 2, "no retry");
         let cause = &causes(&server, &job)[0];

@@ -70,7 +70,7 @@ fn an_existing_model_passes_and_a_missing_model_is_reported() {
     assert_eq!(stub.seen()[asked].header("x-goog-api-key"), Some(KEY));
     let (works, output) = probe("gemini", &stub.url(""), "x");
     assert!(
-        !works && output.starts_with("  FAIL  model x: it answered 404"),
+        !works && output.starts_with("  FAIL  model x: it returned 404"),
         "{output}"
     );
     assert!(
@@ -113,7 +113,7 @@ fn the_model_is_searched_for_in_the_list_of_models() {
         probe("openai", &stub.url("/v1"), "sd-cpp-local"),
         (
             true,
-            "  ok    it answers; its models: sd-cpp-local\n  ok    model sd-cpp-local\n  \
+            "  ok    it responds; its models: sd-cpp-local\n  ok    model sd-cpp-local\n  \
              note  model pro: its server is asked for 2K and 4K at full size: if the model draws duplicates or runs out of memory \
              there, set `max_pixels` of the backend\n"
                 .into()

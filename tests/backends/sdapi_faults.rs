@@ -13,7 +13,7 @@ use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
 use tintype_egress::testing::server::{Reply, json, text, unreachable_url};
 
-const SET_UP: &str = "misconfigured: the image generator is not set up correctly";
+const SET_UP: &str = "misconfigured: the image generator is misconfigured";
 const NO_IMAGE: &str = "backend fault: the image generator did not return a valid image";
 const EMPTY: &str = "misconfigured: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
@@ -46,7 +46,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     );
     comes_to(
         || json(401, &json!({"detail": "Incorrect username or password"})),
-        "rejects all: the image generator is not set up correctly",
+        "rejects all: the image generator is misconfigured",
     );
     comes_to(
         || {
@@ -140,11 +140,11 @@ fn a_success_without_an_image_is_an_error() {
     comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_IMAGE);
     comes_to(
         || text(200, ""),
-        "transient: the image generator closed the connection before its answer was complete",
+        "transient: the image generator closed the connection before its response was complete",
     );
     comes_to(
         || text(200, "{\"images\": [\"iVBORw0KGgo"),
-        "transient: the image generator closed the connection before its answer was complete",
+        "transient: the image generator closed the connection before its response was complete",
     );
     comes_to(|| Reply::Full(200, "image/png", image(64, 64)), NO_IMAGE);
     comes_to(
@@ -185,7 +185,7 @@ fn a_damaged_input_is_an_error_of_the_caller() {
 #[test]
 fn a_broken_connection_is_transient() {
     let broken =
-        "transient: the image generator closed the connection before its answer was complete";
+        "transient: the image generator closed the connection before its response was complete";
     comes_to(|| Reply::Raw(Vec::new()), broken);
     comes_to(
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"images\":".to_vec()),
@@ -210,7 +210,7 @@ fn a_response_larger_than_any_image_is_not_read() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
     comes_to(
         head,
-        "backend fault: the answer of the image generator is larger than any image",
+        "backend fault: the response of the image generator is larger than any image",
     );
 }
 

@@ -116,7 +116,7 @@ fn an_image_whose_response_is_lost_is_interrupted_during_its_generation() {
         let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
         assert_outcome(
             &found,
-            "transient: the image generator closed the connection before its answer was complete",
+            "transient: the image generator closed the connection before its response was complete",
         );
         let interrupted = || !stub.calls(INTERRUPT).is_empty();
         until("it is interrupted", interrupted).await;

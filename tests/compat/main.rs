@@ -39,7 +39,6 @@ mod recorded;
 mod responses;
 mod sdk_retries;
 mod spec_errors;
-mod stray_sdks;
 mod streams;
 #[allow(
     dead_code,
@@ -49,3 +48,4 @@ mod streams;
 #[path = "../api/support/mod.rs"]
 mod support;
 mod upload_limits;
+mod wrong_base_urls;

@@ -87,7 +87,7 @@ fn images_that_cannot_be_fetched_fail_their_line_unpaid() {
     let results = server.result_lines(&customer, &batch["error_file_id"]);
     for (result, start) in results.iter().zip([
         "images[1] is not a PNG",
-        "mask answered 404",
+        "mask returned 404",
         "mask must have an alpha channel",
         "mask must have the size of the first image, 160x90, not 9x16",
     ]) {

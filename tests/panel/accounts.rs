@@ -252,7 +252,7 @@ fn a_new_account_can_be_opened_at_once() {
         browser.fill("name", "studio north").await;
         browser.press("Open account").await;
         browser.see("div", "“studio north” was opened.").await;
-        browser.press("Go to it").await;
+        browser.press("Open account").await;
         browser.see("h1", "Overview").await;
         browser
             .find("//aside//*[@class='whose']/b[.='studio north']")

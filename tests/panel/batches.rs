@@ -264,7 +264,7 @@ fn failed_requests_are_listed_with_their_reasons_and_run_again() {
                 "input_images_urls": [no_image], "metadata": {"order": 4711},
             })
         );
-        browser.press("Run failed again").await;
+        browser.press("Retry failed requests").await;
         browser.see("h1", "Batches").await;
         browser.see("b", "failed-requests-of-").await;
         browser.press("Submit 1 request").await;
@@ -332,7 +332,7 @@ fn a_batch_is_canceled_after_a_question() {
         browser
             .find("//main//tbody[count(tr)=2]/tr[1][.//span[.='a fox']]//span[.='canceled']")
             .await;
-        browser.find("//a[.='Run the rest again']").await;
+        browser.find("//a[.='Retry remaining requests']").await;
         browser.go("#/batches", "Batches").await;
         browser.find("//main//tbody/tr[1]/td[.='canceled']").await;
         browser.leave().await;
@@ -369,7 +369,7 @@ fn canceled_requests_of_the_openai_api_run_again_without_their_file_format() {
         browser.see("h1", "Job").await;
         browser.see("h1", "canceled").await;
         browser.go(&page, "Batch").await;
-        browser.press("Run failed again").await;
+        browser.press("Retry failed requests").await;
         browser
             .see("div", "2 failed requests asked for a file format")
             .await;

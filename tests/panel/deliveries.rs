@@ -24,7 +24,7 @@ fn the_sent_request_of_each_attempt_is_shown() {
         // The list below has the same delivery, collapsed.
         browser.press_in("(//button[.='Show request'])[1]").await;
         browser.see("code", "X-Signature").await;
-        browser.press_in("(//button[.='Send again'])[1]").await;
+        browser.press_in("(//button[.='Resend'])[1]").await;
         let first = "(//details)[1]//ol[@class='timeline']/li";
         browser
             .find(&format!("{first}[2]//code[contains(., 'X-Signature')]"))
@@ -143,7 +143,7 @@ fn only_a_delivery_that_can_be_sent_again_is_called_failed() {
             .await;
         browser.go("#/deliveries?status=failed", "Deliveries").await;
         browser
-            .find("//div[count(details)=2]/details//button[.='Send again']")
+            .find("//div[count(details)=2]/details//button[.='Resend']")
             .await;
         let script = format!(
             "await send('DELETE', base + '/webhooks/{}'); return {{}};",
@@ -159,13 +159,13 @@ fn only_a_delivery_that_can_be_sent_again_is_called_failed() {
             .go(&format!("#/deliveries?webhook_id={id}"), "Deliveries")
             .await;
         browser.find("//main//details[2]").await;
-        let many = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Send failed again…').checkVisibility();";
+        let many = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Resend failed…').checkVisibility();";
         assert_eq!(browser.run(many, vec![]).await, json!(false));
         browser.go("#/deliveries", "Deliveries").await;
         browser
             .find("//span[contains(., 'attempts exhausted · webhook deleted')]")
             .await;
-        let offered = "return [...document.querySelectorAll('details button')].some((it) => it.textContent === 'Send again');";
+        let offered = "return [...document.querySelectorAll('details button')].some((it) => it.textContent === 'Resend');";
         assert_eq!(browser.run(offered, vec![]).await, json!(false));
         browser.leave().await;
         drop(service);

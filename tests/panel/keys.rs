@@ -1,4 +1,4 @@
-//! API keys in the panel: recognisable by the first characters of their text; the panel's own key is marked.
+//! API keys in the panel: recognizable by the first characters of their text; the panel's own key is marked.
 
 use crate::browse;
 use crate::calls::calls;

@@ -97,20 +97,20 @@ fn a_search_without_a_match_reads_on_says_how_far_and_can_be_stopped() {
              const scan = (call, rows, cursor) => call.resolve(new Response(JSON.stringify({ data: rows, next_cursor: cursor, scanned: 2000 })));
              list.begin();
              scan(await asked(1), [], at(30));
-             await until(() => said().startsWith('Looked at 2,000 jobs, back to Nov 3, 2026'));
+             await until(() => said().startsWith('Searched 2,000 jobs, back to Nov 3, 2026'));
              scan(await asked(2), [], at(20));
              const third = await asked(3);
-             const counted = said().startsWith('Looked at 4,000 jobs');
+             const counted = said().startsWith('Searched 4,000 jobs');
              await press('Stop');
              scan(third, [], at(10));
-             await until(() => button('Search further back'));
-             const stopped = said().includes('Looked at 6,000 jobs') && said().includes('No match yet.');
+             await until(() => button('Search older jobs'));
+             const stopped = said().includes('Searched 6,000 jobs') && said().includes('No match yet.');
              // A reload keeps the place.
              const again = list.load();
              scan(await asked(4), [], at(30));
              await again;
-             const kept = [calls.length, Boolean(button('Search further back'))];
-             await press('Search further back');
+             const kept = [calls.length, Boolean(button('Search older jobs'))];
+             await press('Search older jobs');
              const last = await asked(5);
              const from = new URL(last.url, location).searchParams.get('cursor') === at(10);
              scan(last, ['found'], null);
@@ -181,7 +181,7 @@ fn a_failed_refresh_is_reported_and_can_be_retried() {
              answer(await asked(1), ['1', '2'], 'p2'); await until(rows);
              const hint = list.load();
              (await asked(2)).reject(new TypeError('no network')); await hint;
-             const stale = [rows(), said().includes(\"Couldn't refresh: The service did not answer\")];
+             const stale = [rows(), said().includes(\"Couldn't refresh: The service did not respond\")];
              await press('Try again');
              answer(await asked(3), ['1', '2'], 'p2'); await until(() => !said().includes(\"Couldn't\"));
              const fresh = [rows(), said().includes(\"Couldn't\")];

@@ -168,7 +168,7 @@ fn relative_times_and_the_queue_stay_current_without_an_event() {
             window.fetch = (path, ...rest) => { if (String(path).startsWith('/panel/api/queue')) loads += 1; return real(path, ...rest); };";
         browser.run(count, vec![]).await;
         browser.go("#/queue", "Queue").await;
-        browser.see("b", "No jobs wait").await;
+        browser.see("b", "No jobs waiting").await;
         browser.comes_to("return loads >= 3;", json!(true)).await;
         browser.leave().await;
         drop(service);

@@ -37,7 +37,7 @@ fn queued_jobs_are_listed_and_canceled_by_their_position() {
         browser.press("Cancel all 2").await;
         browser.see("h2", "Cancel 2 queued jobs?").await;
         browser.press("Cancel 2 jobs").await;
-        browser.see("b", "No jobs wait").await;
+        browser.see("b", "No jobs waiting").await;
         browser.see("h2", "0 jobs waiting").await;
         // A cancellation is no failure.
         let badges = "return [...document.querySelectorAll('main .badge')].map((it) => it.textContent).filter((it) => it === 'canceled').length;";

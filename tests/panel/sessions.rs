@@ -64,7 +64,7 @@ fn a_dialog_and_the_open_account_outlive_a_session_of_the_operator() {
         browser.press("New account").await;
         browser.fill("name", "studio north").await;
         browser.press("Open account").await;
-        browser.press("Go to it").await;
+        browser.press("Open account").await;
         let owner = "//aside//*[@class='whose']/b[.='studio north']";
         browser.find(owner).await;
         browser.go("#/keys", "API keys").await;

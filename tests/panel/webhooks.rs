@@ -67,13 +67,13 @@ fn failed_deliveries_are_counted_before_they_are_sent_again() {
         calls(&browser, &script).await;
         browser.go("#/webhooks", "Webhooks").await;
         browser.press(&format!("More actions for {hook}")).await;
-        browser.press("Send failed again…").await;
+        browser.press("Resend failed…").await;
         browser.press("Count").await;
-        browser.see("h2", "Send 2 failed deliveries again?").await;
-        browser.press("Send 2 again").await;
+        browser.see("h2", "Resend 2 failed deliveries?").await;
+        browser.press("Resend 2").await;
         browser.see("div", "2 queued again").await;
         browser.go("#/deliveries?status=failed", "Deliveries").await;
-        let hidden = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Send failed again…').hidden;";
+        let hidden = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Resend failed…').hidden;";
         assert_eq!(browser.run(hidden, vec![]).await, json!(true));
         browser.leave().await;
         drop(service);

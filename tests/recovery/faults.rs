@@ -337,7 +337,10 @@ fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     let mut ended = jobs.map(|it| client.job_when_ended(&it));
     ended.sort_by_key(|it| it["status"] == "done");
     let [failed, done] = ended;
-    assert_eq!(failed["error"], "no image was made within 10 s", "{failed}");
+    assert_eq!(
+        failed["error"], "no image was generated within 10 s",
+        "{failed}"
+    );
     assert_eq!(done["status"], "done", "{done}");
     assert_eq!(client.money().1, before.1, "nothing stays held");
     service.terminate();

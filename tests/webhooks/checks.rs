@@ -70,7 +70,7 @@ pub fn assert_signed(delivery: &ReceivedRequest, secret: &str) {
     let sent = delivery.only_header("x-signature");
     assert_eq!(sent, x_signature(secret, timestamp, &delivery.body));
     let text = reserialized(&delivery.body, delivery.body.is_ascii());
-    assert_eq!(sent, x_signature(secret, timestamp, &text), "re-serialised");
+    assert_eq!(sent, x_signature(secret, timestamp, &text), "re-serialized");
     assert_eq!(
         delivery.only_header("webhook-signature"),
         standard_signature(secret, delivery)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tintype::config::Secret as Common;
 use tintype::webhooks::{Vault, VaultError};
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
@@ -25,7 +25,7 @@ async fn open(store: &Store, common: &str, data_dir: &Path) -> Result<Vault, Vau
 async fn nodes_share_the_key_of_the_data_directory_that_their_records_come_from() {
     let [before, first, second] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let vault = Vault::load_or_create(before.path(), None).unwrap();
-    let sealed = vault.seal(WEBHOOK, &Secret::from_random([7; 32]));
+    let sealed = vault.seal(WEBHOOK, &WebhookSecret::from_random([7; 32]));
     let file = |directory: &tempfile::TempDir| directory.path().join("secrets-key");
     fs::copy(file(&before), file(&first)).unwrap();
     let store = store();
@@ -45,6 +45,8 @@ async fn nodes_that_start_at_once_have_one_key() {
     let store = store();
     let start = || open(&store, "common", directory.path());
     let (first, second) = tokio::join!(start(), start());
-    let sealed = first.unwrap().seal(WEBHOOK, &Secret::from_random([7; 32]));
+    let sealed = first
+        .unwrap()
+        .seal(WEBHOOK, &WebhookSecret::from_random([7; 32]));
     assert!(second.unwrap().open(WEBHOOK, &sealed).is_ok());
 }

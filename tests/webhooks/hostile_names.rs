@@ -19,7 +19,7 @@ use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::Store;
@@ -59,7 +59,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
     let id = WebhookId(Uuid::from_u128(1));
     let webhook = Webhook {
         url: format!("http://rebinding.example:{port}/"),
-        secret: vault.seal(id, &Secret::from_random([7; 32])),
+        secret: vault.seal(id, &WebhookSecret::from_random([7; 32])),
         encoding: Encoding::Ascii,
         ..crate::simulation::webhook(1)
     };

@@ -70,14 +70,14 @@ fn hostile_98_a_receiver_that_never_accepts_a_connection_times_out() {
     }
     let server = Server::with(impatient());
     let attempted = attempt_at(&server, &format!("http://{address}/"));
-    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert_failed(&attempted, None, "no complete response within 1 s");
 }
 
 #[test]
 fn hostile_98_a_receiver_that_never_responds_times_out() {
     let (server, receiver) = (Server::with(impatient()), Receiver::always(Reply::Silence));
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert_failed(&attempted, None, "no complete response within 1 s");
     assert!(attempted.0["duration_ms"].as_u64().unwrap() >= 1_000);
 }
 
@@ -89,7 +89,7 @@ fn hostile_98_a_100_continue_without_a_final_response_times_out() {
         Receiver::always(Reply::Begin(begun)),
     );
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert_failed(&attempted, None, "no complete response within 1 s");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn hostile_98_a_response_sent_byte_by_byte_times_out() {
     }));
     let (server, receiver) = (Server::with(impatient()), Receiver::always(drip));
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert_failed(&attempted, None, "no complete response within 1 s");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn hostile_98_a_failure_whose_body_stalls_is_a_time_out() {
         Receiver::always(Reply::Begin(begun)),
     );
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, Some(500), "no complete answer within 3 s");
+    assert_failed(&attempted, Some(500), "no complete response within 3 s");
     assert_eq!(attempted.0["response_body"], "half of it");
 }
 
@@ -167,7 +167,7 @@ fn hostile_98_headers_that_stall_after_a_2xx_status_line_are_a_time_out() {
         Receiver::always(Reply::Begin(begun)),
     );
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert_failed(&attempted, None, "no complete response within 1 s");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn answers_that_are_not_http() {
         assert_failed(
             &attempted,
             None,
-            "closed the connection early or did not answer with valid HTTP",
+            "closed the connection early or did not send valid HTTP",
         );
     }
 }

@@ -24,7 +24,7 @@ fn awkward() -> Value {
 }
 
 #[test]
-fn rule_1_the_body_is_signed_as_it_is_re_serialised() {
+fn rule_1_the_body_is_signed_as_it_is_re_serialized() {
     let server = server();
     let (webhook, delivery) = delivered(&server, "ascii", &awkward());
     let text = reserialized(&delivery.body, true);

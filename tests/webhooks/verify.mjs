@@ -59,7 +59,7 @@ function* checks(vector) {
   yield ["webhook-signature", listed.join(" ") === vector.webhook_signature];
 
   if (vector.encoding === "utf8") {
-    yield ["re-serialised directly", rewritten(direct)];
+    yield ["re-serialized directly", rewritten(direct)];
     yield ["body as the request asks", body === expectedBody(vector)];
     const own = differs("index-keys", "proto-key");
     yield [`rebuilt: ${own ? "differs" : "verifies"}`, rewritten(rebuilt) !== own];

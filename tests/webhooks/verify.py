@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Verifies the golden deliveries with Python's standard library alone, as a receiver would.
 
-Re-serialising with `json.dumps(..., sort_keys=True, separators=(",", ":"))` verifies every delivery of encoding `ascii`.
+Re-serializing with `json.dumps(..., sort_keys=True, separators=(",", ":"))` verifies every delivery of encoding `ascii`.
 With `ensure_ascii=False` it verifies those of encoding `utf8`, except where Python spells a number from 1e-9 to below 1e-4
 ("small-float") or orders names beyond U+FFFF ("astral-order") in its own way; their raw bytes verify, as all do.
 
@@ -90,12 +90,12 @@ def checks(vector: dict):
 
     if vector["encoding"] == "ascii":
         yield "bytes from 0x20 to 0x7e alone", all(0x20 <= byte <= 0x7E for byte in body)
-        yield "re-serialised", verifies(secrets[0], headers, reserialized(body), sent)
+        yield "re-serialized", verifies(secrets[0], headers, reserialized(body), sent)
         yield "body as the request asks", body == expected_body(vector)
     else:
         own = {"small-float", "astral-order"}.intersection(vector["differs"])
         verified = verifies(secrets[0], headers, reserialized(body, ensure_ascii=False), sent)
-        yield f"re-serialised raw: {'differs' if own else 'verifies'}", verified != bool(own)
+        yield f"re-serialized raw: {'differs' if own else 'verifies'}", verified != bool(own)
 
 
 def main() -> int:

@@ -296,7 +296,7 @@ impl Breaker {
                 BreakerState::Open { .. } | BreakerState::HalfOpen { .. },
                 BreakerState::Closed { .. },
             ) => {
-                tracing::info!(%backend, "the backend answers again; its circuit breaker is closed");
+                tracing::info!(%backend, "the backend responds again; its circuit breaker is closed");
             }
             _ => {}
         }

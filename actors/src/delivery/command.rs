@@ -73,9 +73,7 @@ pub enum DeliveryError {
     NotFound,
     #[error(transparent)]
     NoReceiver(#[from] NoReceiver),
-    #[error(
-        "this delivery has {MAX_ATTEMPTS} attempts, the most it may have; it is not sent again"
-    )]
+    #[error("this delivery already has {MAX_ATTEMPTS} attempts, the maximum; it is not sent again")]
     TooManyAttempts,
     #[error(transparent)]
     Store(#[from] StoreError),

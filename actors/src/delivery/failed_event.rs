@@ -28,7 +28,7 @@ pub(super) async fn log(context: Arc<DeliveryContext>, delivery: Delivery) {
         attempts = delivery.attempts,
         reason,
         last_error = last_error.as_deref(),
-        "an operator event was not delivered; check webhook_url in [operator] and its receiver, then send the event again with \
+        "an operator event was not delivered; check webhook_url in [operator] and its receiver, then resend the event with \
          `tintype delivery redeliver {}`",
         delivery.id
     );

@@ -46,7 +46,7 @@ impl Attempts<'_> {
         let cause = cause.map(redact);
         let Some(generated) = generated else {
             let error = deadline.exceeded();
-            tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
+            tracing::warn!(%job, backend = backend.name, %error, "the run timed out");
             return Err(error);
         };
         let (error, cause) = match generated {
@@ -154,7 +154,7 @@ impl Attempts<'_> {
                 tracing::info!(%job, backend, "the backend blocked the content")
             }
             BackendAttemptOutcome::NotAsked => {
-                tracing::info!(%job, backend, cause, "the backend was not asked");
+                tracing::info!(%job, backend, cause, "the backend was skipped");
             }
             _ => tracing::warn!(%job, backend, outcome = word, cause, "an attempt failed"),
         }
@@ -205,10 +205,10 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
 /// The error of an attempt that timed out, and its cause for the log. `fault` is an earlier fault of the same attempt.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
-    let error = format!("the image generator did not answer within {seconds} s");
+    let error = format!("the image generator did not respond within {seconds} s");
     let cause = match fault {
-        Some(fault) => format!("no answer within {seconds} s; before that: {fault}"),
-        None => format!("no answer within {seconds} s"),
+        Some(fault) => format!("no response within {seconds} s; before that: {fault}"),
+        None => format!("no response within {seconds} s"),
     };
     (GenerateError::TimedOut(error), cause)
 }

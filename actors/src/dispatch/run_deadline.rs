@@ -41,7 +41,7 @@ impl RunDeadline {
     /// The error of a run that has passed its deadline.
     pub fn exceeded(&self) -> GenerateError {
         let seconds = self.whole.as_secs();
-        GenerateError::TimedOut(format!("no image was made within {seconds} s"))
+        GenerateError::TimedOut(format!("no image was generated within {seconds} s"))
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
         assert!(deadline.work(sleep(seconds(1))).await.is_none());
         assert_eq!(
             deadline.exceeded().to_string(),
-            "no image was made within 10 s"
+            "no image was generated within 10 s"
         );
     }
 }

@@ -292,7 +292,7 @@ impl LongGap {
 
     /// From when an unchanged heartbeat counts. Outages may follow each other, so a silent node gets the time to reconnect up to
     /// [`MAX_RECONNECTS`] times. Of each further gap, half of `dead_after` counts: otherwise a database that is slow all the time
-    /// would keep a dead node on record for ever.
+    /// would keep a dead node on record forever.
     fn since(&self, last: &LastBeat) -> Instant {
         let age = self.now.duration_since(last.since);
         let without_gap = self.now - age.saturating_sub(self.length);

@@ -127,7 +127,7 @@ fn the_deadline_of_a_run_covers_all_backends() {
         let began = Instant::now();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let error = world.failure(id).await;
-        assert_eq!(error, "no image was made within 150 s");
+        assert_eq!(error, "no image was generated within 150 s");
         let took = began.elapsed();
         assert!((150..152).contains(&took.as_secs()), "{took:?}");
         assert_eq!(

@@ -90,7 +90,10 @@ fn a_run_has_a_deadline() {
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let next = world.accept(A, Tier::Fast, "next").await;
-        assert_eq!(world.failure(id).await, "no image was made within 90 s");
+        assert_eq!(
+            world.failure(id).await,
+            "no image was generated within 90 s"
+        );
         world.done(next).await;
         world.check();
     });

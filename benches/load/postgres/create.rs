@@ -16,19 +16,19 @@ const LONGEST_MS: f64 = 50.0;
 struct Goal {
     accounts: usize,
     of_pgbench: f64,
-    of_rival: f64,
+    of_baseline: f64,
 }
 
 const GOALS: [Goal; 2] = [
     Goal {
         accounts: 1,
         of_pgbench: 12.0,
-        of_rival: 20.0,
+        of_baseline: 20.0,
     },
     Goal {
         accounts: 1_000,
         of_pgbench: 1.5,
-        of_rival: 5.0,
+        of_baseline: 5.0,
     },
 ];
 
@@ -44,7 +44,7 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         let before = pgbench::rate(&machines, accounts, time)?;
         let (mut ours, in_database) = one_node(&machines, accounts, time)?;
         let after = pgbench::rate(&machines, accounts, time)?;
-        let rival = rival(accounts, time)?;
+        let baseline = baseline(accounts, time)?;
         let sample = ours.sample();
         let of_pgbench = sample.rate / ((before + after) / 2.0);
         findings.note(
@@ -53,7 +53,7 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         );
         findings.note(
             format!("FastAPI + PostgreSQL, {over}: jobs a second"),
-            format!("{rival:.0}"),
+            format!("{baseline:.0}"),
         );
         findings.note(
             format!(
@@ -73,8 +73,8 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         );
         findings.at_least(
             format!("create, {over}, times FastAPI + PostgreSQL"),
-            sample.rate / rival,
-            goal.of_rival,
+            sample.rate / baseline,
+            goal.of_baseline,
         );
         findings.at_most(
             format!("create, {over}, p99 in ms"),
@@ -102,8 +102,8 @@ fn one_node(
     Ok((measured, used.div_f64(accepted as f64)))
 }
 
-fn rival(accounts: usize, time: Duration) -> anyhow::Result<f64> {
-    let server = ChildServer::rival(accounts)?;
+fn baseline(accounts: usize, time: Duration) -> anyhow::Result<f64> {
+    let server = ChildServer::baseline(accounts)?;
     let mut measured = create(&server, time)?;
     server.end()?;
     Ok(measured.sample().rate)

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench load -- postgres` measures all parts, `-- postgres create growth` only these, and `--seconds 2`
 //! shortens them. The run starts a private PostgreSQL, a bucket on loopback, and each node in its own process. It needs
-//! PostgreSQL's programs, and python3-venv for the rival.
+//! PostgreSQL's programs, and python3-venv for the baseline.
 
 mod audit;
 mod changes;

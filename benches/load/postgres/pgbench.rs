@@ -1,5 +1,5 @@
 //! The database's own rate: pgbench runs the transaction that accepts a job (update an account, insert a job) with prepared
-//! statements over the server's socket, which the nodes use as well. The tables are the rival's.
+//! statements over the server's socket, which the nodes use as well. The tables are the baseline's.
 
 use super::site::Machines;
 use anyhow::{Context as _, ensure};

@@ -89,11 +89,11 @@ def test_a_bucket_is_asked_once_more_at_a_new_url_and_is_named_in_the_error(vari
     assert client.jobs.download(JOB_ID) == PNG.body
     for moves in ([expired, done(peer), expired], [missing]):
         peer.will(done(peer), *moves)
-        with pytest.raises(ApiError, match=r"store answered 40[34]: the image was deleted or its URL has expired") as caught:
+        with pytest.raises(ApiError, match=r"store returned 40[34]: the image was deleted or its URL has expired") as caught:
             client.jobs.download(JOB_ID)
         assert (caught.value.code, caught.value.attempts) == (None, 1)
     peer.will(done(peer), of_a_bucket(503, "SlowDown"))
-    with pytest.raises(ApiError, match=r"the image store answered 503$"):
+    with pytest.raises(ApiError, match=r"the image store returned 503$"):
         client.jobs.download(JOB_ID)
 
 
@@ -126,7 +126,7 @@ def test_what_is_no_picture_is_told_and_replaces_no_file(variant: Variant, peer:
     jobs = calling(variant, peer).jobs
     for call in (lambda: jobs.download(JOB_ID), lambda: jobs.download_to(JOB_ID, target)):
         peer.will(done(peer), reply)
-        with pytest.raises(UnexpectedAnswerError, match=r"answered 20.*, which is empty or not an image") as caught:
+        with pytest.raises(UnexpectedAnswerError, match=r"returned 20.*, which is empty or not an image") as caught:
             call()
         assert "signature" not in str(caught.value)
         assert caught.value.job_id == JOB_ID

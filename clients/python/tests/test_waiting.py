@@ -149,7 +149,7 @@ def test_an_answer_that_arrives_byte_by_byte_does_not_outlast_the_wait() -> None
     http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=Slow())))
     with http, Tintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
         client._transport.clock = lambda: now
-        with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+        with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no response in time"):
             client.jobs.wait(JOB_ID, timeout=5)
     assert now <= 111
 
@@ -172,7 +172,7 @@ def test_a_slow_answer_does_not_outlast_the_wait_on_a_loop(is_head_slow: bool) -
         async with http, AsyncTintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
             client._transport.clock = trio.current_time
             began = trio.current_time()
-            with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+            with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no response in time"):
                 await client.jobs.wait(JOB_ID, timeout=5)
             return trio.current_time() - began
 

@@ -11,7 +11,7 @@ type Members = { readonly [name: string]: unknown };
 export function errorOf(outcome: Outcome, what: string, facts: CallFacts, isForeign = false): CallError {
   if (outcome.kind === "answer") return new ApiError(problemOf(outcome.response, outcome.body, isForeign), facts);
   const kind = outcome.isTimeout ? ApiTimeoutError : ApiConnectionError;
-  const lead = outcome.isTimeout ? "no answer in time" : "no answer";
+  const lead = outcome.isTimeout ? "no response in time" : "no response";
   return new kind(`${what}: ${lead}: ${reasonOf(outcome.cause)}`, facts, { cause: outcome.cause });
 }
 
@@ -28,7 +28,7 @@ export function assertImage({ status, headers }: Response, length: number | null
   const kind = headers.get("content-type") ?? "no content type";
   const isText = /^(text\/html|[^;]*json)\s*(;|$)/i.test(kind);
   if (status === 200 && !isText && length !== 0) return;
-  const text = `the image store answered ${status} with ${kind}, which is empty or not an image`;
+  const text = `the image store returned ${status} with ${kind}, which is empty or not an image`;
   throw new UnexpectedAnswerError(`${what}: ${text}`, facts);
 }
 
@@ -83,7 +83,7 @@ function faultOf(value: unknown): FieldFault[] {
 
 function detailOfImageStore({ status }: Response): string {
   const why = status === 403 || status === 404 ? ": the image was deleted or its URL has expired" : "";
-  return `the image store answered ${status}${why}`;
+  return `the image store returned ${status}${why}`;
 }
 
 function detailOfProxy(response: Response): string {

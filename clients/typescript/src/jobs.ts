@@ -57,7 +57,7 @@ export class Jobs {
     }
   }
 
-  /** Deletes the image of a `done` job. The job stays, with its charge. Throws an `ApiError` with the code `conflict` if it has no image. */
+  /** Deletes the image of a `done` job. The job and its charge stay on record. Throws an `ApiError` with the code `conflict` if it has no image. */
   async deleteImage(job: JobRef, options: CallOptions = {}): Promise<void> {
     await this.#transport.exchange(calls.deleteImage(job, options));
   }

@@ -97,7 +97,7 @@ test("an unknown job has no events", async (t) => {
   await assert.rejects(all(calling(peer.url).client), (error: ApiError) => error instanceof ApiError && error.code === "not_found");
 });
 
-test("streams that never tell anything are not followed for ever", async (t) => {
+test("streams that never tell anything are not followed forever", async (t) => {
   const peer = await Peer.start(t);
   peer.will(stream("retry: 8000\n\n"));
   const { client, pauses } = calling(peer.url);

@@ -145,12 +145,12 @@ test("a bucket is asked once more at a new URL, and is named in the error", asyn
     for (const moves of [[expired, done(peer), expired], [ofABucket(404, "NoSuchKey")]]) {
       peer.will(done(peer), ...moves);
       await assert.rejects(call, (error: ApiError) => {
-        assert.match(error.message, /the image store answered 40[34]: the image was deleted or its URL has expired$/);
+        assert.match(error.message, /the image store returned 40[34]: the image was deleted or its URL has expired$/);
         return error.code === null;
       });
     }
     peer.will(done(peer), ofABucket(503, "SlowDown"));
-    await assert.rejects(call, /the image store answered 503$/);
+    await assert.rejects(call, /the image store returned 503$/);
   }
 });
 
@@ -180,7 +180,7 @@ test("what is no image is told", async (t) => {
       peer.will(done(peer), reply);
       await assert.rejects(call, (error: UnexpectedAnswerError) => {
         assert.ok(error instanceof UnexpectedAnswerError);
-        assert.match(error.message, /the image store answered 20.*, which is empty or not an image$/);
+        assert.match(error.message, /the image store returned 20.*, which is empty or not an image$/);
         return error.jobId === JOB_ID && !error.message.includes("signature");
       });
     }

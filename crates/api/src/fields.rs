@@ -248,7 +248,7 @@ mod tests {
     use crate::fault_list::MAX_FAULTS;
 
     #[test]
-    fn a_mistyped_name_is_recognised() {
+    fn a_mistyped_name_is_recognized() {
         let known = ["prompt", "model", "aspect_ratio", "url"];
         for (name, meant) in [
             ("promt", Some("prompt")),

@@ -19,12 +19,12 @@ pub enum Error {
     #[error("its host could not be reached: {0}")]
     Unreachable(&'static str),
     /// The connection (with its lookup), the handshake or the response took too long.
-    #[error("its host did not answer in time")]
+    #[error("its host did not respond in time")]
     TimedOut,
     #[error("a secure connection to its host could not be made: {0}")]
     Tls(&'static str),
     /// The connection ended early, or the response is not valid HTTP.
-    #[error("its host closed the connection early or did not answer with valid HTTP")]
+    #[error("its host closed the connection early or did not send valid HTTP")]
     Broken,
     /// A valid URL that HTTP cannot express.
     #[error("it cannot be written as an HTTP request")]

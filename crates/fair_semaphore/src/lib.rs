@@ -64,7 +64,7 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         }))
     }
 
-    /// Waits for `units`, or for a key's share if that is smaller: a larger request would wait for ever.
+    /// Waits for `units`, or for a key's share if that is smaller: a larger request would wait forever.
     pub async fn acquire(&self, key: K, units: u64) -> Permit<K> {
         let (grant, granted) = oneshot::channel();
         let units = units.min(self.0.per_key);

@@ -1,4 +1,4 @@
-//! Recognises image formats by their first bytes.
+//! Recognizes image formats by their first bytes.
 
 use image::ImageFormat;
 
@@ -17,7 +17,7 @@ pub enum ImageKind {
 pub const SNIFFED_BYTES: usize = 512;
 
 impl ImageKind {
-    /// Recognises a format from the first [`SNIFFED_BYTES`] bytes of a file.
+    /// Recognizes a format from the first [`SNIFFED_BYTES`] bytes of a file.
     pub fn from_bytes(first: &[u8]) -> Option<Self> {
         match first {
             [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
@@ -73,7 +73,7 @@ impl ImageKind {
     }
 }
 
-/// Recognises the brands of an ISO base media file (ISO/IEC 14496-12 section 4.3): the major brand and, after its version, the
+/// Recognizes the brands of an ISO base media file (ISO/IEC 14496-12 section 4.3): the major brand and, after its version, the
 /// compatible ones. Ignores the general brands `mif1` and `msf1`, which do not define the coding.
 fn from_brands(brands: &[u8]) -> Option<ImageKind> {
     let (major, rest) = brands.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! Untrusted image files: recognises and measures them by their headers, decodes them within limits, and converts them.
+//! Untrusted image files: recognizes and measures them by their headers, decodes them within limits, and converts them.
 //!
 //! A few bytes can decode to hundreds of megabytes. So the header is checked before decoding, decoding produces 8 bits per channel,
 //! row by row if the format allows it, and requires one of a few [`DecodePermit`]s.

@@ -37,7 +37,7 @@ pub type Process = [u8; PROCESS_BYTES];
 /// The failure of a process whose claim another process took over.
 pub fn taken_over() -> EngineError {
     EngineError::Failed(
-        "another process has taken over from this one, because this one did not answer for some seconds"
+        "another process has taken over from this one, because this one did not respond for some seconds"
             .into(),
     )
 }

@@ -43,7 +43,7 @@ impl EngineState {
     }
 }
 
-/// Fails the engine when a panic drops it: callers must not wait for ever.
+/// Fails the engine when a panic drops it: callers must not wait forever.
 pub struct FailsOnPanic(pub Arc<EngineState>);
 
 impl Drop for FailsOnPanic {

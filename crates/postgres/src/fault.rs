@@ -38,7 +38,7 @@ impl Fault {
     pub fn text(&self) -> String {
         match self {
             Self::Driver(error) => explain(error),
-            Self::NoResponse => "no answer came".into(),
+            Self::NoResponse => "no response".into(),
         }
     }
 }

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_plurals_and_emoji_are_recognised() {
+    fn words_plurals_and_emoji_are_recognized() {
         assert_eq!(
             meaning("fox"),
             Some((Meaning::Subject(Subject::Fox), false))

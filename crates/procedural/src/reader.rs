@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_of_other_scripts_and_emoji_are_recognised() {
+    fn characters_of_other_scripts_and_emoji_are_recognized() {
         assert_eq!(plan("雪の中の狐").actors[0].subject, Subject::Fox);
         assert!(plan("🦊❄️").is_snowy());
     }

@@ -260,7 +260,7 @@ fn every_subject_location_and_style_is_drawn() {
 }
 
 #[test]
-fn input_images_are_recognisable_in_the_result() {
+fn input_images_are_recognizable_in_the_result() {
     let plain = image("in the snow", 128, 96, &[]);
     let from_photo = image(
         "in the snow",
@@ -269,7 +269,7 @@ fn input_images_are_recognisable_in_the_result() {
         &[photo(300, 225, ImageFormat::Jpeg)],
     );
     assert!(difference(&plain, &from_photo) > 0.3);
-    // The photograph's bright disc and dark corner can be recognised.
+    // The photograph's bright disc and dark corner can be recognized.
     let light = |x: u32, y: u32| {
         from_photo
             .get_pixel(x, y)

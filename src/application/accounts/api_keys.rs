@@ -58,12 +58,12 @@ pub async fn create_under_lock(
     change: KeyChange,
     also: Writes,
 ) -> Result<(String, ApiKey), Error> {
-    let context = caller.change(core, account).await?;
+    let context = caller.reauthorize_change(core, account).await?;
     let panel = PANEL_KEYS.get(&core.store, &account).await?;
     let keys = core.store.keys_of(account, MAX_KEYS + 1, None).await?.items;
     if keys.iter().filter(|it| Some(it.id) != panel).count() >= MAX_KEYS {
         let fault =
-            format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
+            format!("the account already has {MAX_KEYS} keys, the maximum; delete one first");
         return Err(Error::field("body", fault));
     }
     let shape = |key| change.apply(key);
@@ -105,7 +105,7 @@ pub async fn change(
     let core = &accounts.core;
     let guard = core.locks.operator.lock().await?;
     let (hash, before) = find(core, caller, id).await?;
-    let context = caller.change(core, before.account).await?;
+    let context = caller.reauthorize_change(core, before.account).await?;
     let key = change.apply(before.clone());
     if key == before {
         return Ok(key);
@@ -138,7 +138,7 @@ pub async fn rotate(
     let core = &accounts.core;
     let guard = core.locks.operator.lock().await?;
     let (old, before) = find(core, caller, id).await?;
-    let context = caller.change(core, before.account).await?;
+    let context = caller.reauthorize_change(core, before.account).await?;
     if is_of_panel(core, &before).await? {
         return Err(Error::conflict(format!(
             "the key `{}` belongs to the panel, whose playground charges it, and its value is never shown; issue another key for a program",
@@ -182,7 +182,7 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
     let core = &accounts.core;
     let guard = core.locks.operator.lock().await?;
     let (hash, key) = find(core, caller, id).await?;
-    let context = caller.change(core, key.account).await?;
+    let context = caller.reauthorize_change(core, key.account).await?;
     if is_of_panel(core, &key).await? {
         return Err(Error::conflict(format!(
             "the key `{}` belongs to the panel, whose playground charges it; deactivate it to disable the playground",

@@ -29,7 +29,7 @@ pub async fn deposit(
     new: NewDeposit,
     idempotency_key: Option<String>,
 ) -> Result<DepositOutcome, Error> {
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     if new.amount.is_none() && new.job_id.is_none() {
         return Err(Error::field("amount", "is required without job_id"));
     }

@@ -70,7 +70,7 @@ pub async fn open(
     new: NewAccount,
     idempotency_key: Option<String>,
 ) -> Result<OpenedAccount, Error> {
-    caller.operate()?;
+    caller.require_operator()?;
     let mut money = new.balance.unwrap_or_default().to_string();
     if let Some(low) = new.low_balance {
         money = format!("{money} {low}");
@@ -116,7 +116,7 @@ pub async fn create(
     used: Option<IdempotencyUse>,
 ) -> Result<Account, Error> {
     let core = &accounts.core;
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let now = core.now();
     let account = new.open(AccountId(core.new_id(now)), now);
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
@@ -145,7 +145,7 @@ pub async fn change(
     account: AccountId,
     change: AccountChange,
 ) -> Result<Account, Error> {
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let actor = accounts.core.account_actor(account, error::busy).await?;
     let entry = context.entry(
         &accounts.core,

@@ -28,7 +28,7 @@ pub async fn payer(
     caller: &Caller,
     account: &Account,
 ) -> Result<Payer, Error> {
-    let audit = caller.change_in(account)?.clone();
+    let audit = caller.authorize_change(account)?.clone();
     let key = find_or_issue(&accounts.core, caller, account.id).await?;
     if let Err(reason) = key.admit(account.active, accounts.core.now()) {
         return Err(refusal(&key, &reason.to_string()));
@@ -73,7 +73,7 @@ async fn find_or_issue(core: &Core, caller: &Caller, account: AccountId) -> Resu
     if let Some(key) = find(core, account).await? {
         return Ok(key);
     }
-    let context = caller.change(core, account).await?;
+    let context = caller.reauthorize_change(core, account).await?;
     let named = |key| ApiKey {
         name: NAME.into(),
         ..key

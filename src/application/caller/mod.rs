@@ -65,7 +65,7 @@ impl Caller {
     ///
     /// # Errors
     /// `Forbidden`
-    pub fn operate(&self) -> Result<&AuditContext, Error> {
+    pub fn require_operator(&self) -> Result<&AuditContext, Error> {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
             Self::ApiKey(_) | Self::Person { .. } => {
@@ -78,12 +78,11 @@ impl Caller {
     ///
     /// # Errors
     /// `Forbidden`
-    pub fn change_in(&self, account: &Account) -> Result<&AuditContext, Error> {
+    pub fn authorize_change(&self, account: &Account) -> Result<&AuditContext, Error> {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
             Self::Person { person, .. } if person.role != Role::Owner => {
-                let detail =
-                    "you may look at this account but not change it; ask one of its owners";
+                let detail = "you have read-only access to this account; ask one of its owners to make the change";
                 Err(forbidden(detail))
             }
             Self::Person { audit, .. } => check_active(account).map(|()| audit),
@@ -91,12 +90,16 @@ impl Caller {
         }
     }
 
-    /// [`Self::change_in`] by account id. Reads the person's record again, so that a call that arrived slowly changes nothing after the
-    /// person has lost the access.
+    /// [`Self::authorize_change`] by account id. Reads the person's record again, so that a call that arrived slowly changes nothing
+    /// after the person has lost the access.
     ///
     /// # Errors
     /// `Forbidden`
-    pub async fn change(&self, core: &Core, account: AccountId) -> Result<&AuditContext, Error> {
+    pub async fn reauthorize_change(
+        &self,
+        core: &Core,
+        account: AccountId,
+    ) -> Result<&AuditContext, Error> {
         if let Self::Operator { audit, .. } = self {
             return Ok(audit);
         }
@@ -104,14 +107,14 @@ impl Caller {
             PersonAccess::of(person).check(core).await?;
         }
         let gone = || forbidden("the account no longer exists");
-        self.change_in(&core.store.account(account).await?.ok_or_else(gone)?)
+        self.authorize_change(&core.store.account(account).await?.ok_or_else(gone)?)
     }
 
     /// Permits a change of a job in a visible account, and returns the context of its audit entry. API keys cause no entry.
     ///
     /// # Errors
     /// `Forbidden`
-    pub async fn change_job(
+    pub async fn authorize_job_change(
         &self,
         core: &Core,
         account: AccountId,
@@ -119,7 +122,7 @@ impl Caller {
         match self {
             Self::ApiKey(_) => Ok(None),
             Self::Person { .. } | Self::Operator { .. } => {
-                self.change(core, account).await.map(Some)
+                self.reauthorize_change(core, account).await.map(Some)
             }
         }
     }

@@ -125,7 +125,7 @@ pub async fn erase(
     from: Cursor,
     limit: usize,
 ) -> Result<ErasureProgress, Error> {
-    let audit = caller.operate()?.clone();
+    let audit = caller.require_operator()?.clone();
     let (service, jobs, caller) = (Arc::clone(service), Arc::clone(jobs), caller.clone());
     detached(async move {
         let core = &jobs.core;

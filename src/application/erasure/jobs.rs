@@ -29,7 +29,7 @@ pub async fn erase(
     account: AccountId,
     id: JobId,
 ) -> Result<(), Error> {
-    let audit = caller.operate()?.clone();
+    let audit = caller.require_operator()?.clone();
     let jobs = Arc::clone(jobs);
     detached(async move {
         let core = &jobs.core;

@@ -134,11 +134,11 @@ pub async fn status(core: &Core, file_batch: FileBatch) -> Result<FileBatchStatu
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: BatchRequest,
 ) -> Result<(FileBatchStatus, bool), Error> {
-    let accepted = submit_batch(generations, caller, request).await?;
-    let found = find(&generations.core, caller.account(), accepted.batch).await?;
+    let accepted = submit_batch(generations, payer, request).await?;
+    let found = find(&generations.core, payer.account(), accepted.batch).await?;
     Ok((found.ok_or_else(internal)?, accepted.replayed))
 }
 
@@ -149,13 +149,13 @@ pub async fn submit(
 pub async fn record_failed(
     core: &Core,
     settings: &Settings,
-    caller: &Payer,
+    payer: &Payer,
     terms: FileBatchTerms,
     faults: Vec<LineFault>,
     idempotency_key: Option<String>,
 ) -> Result<FileBatchStatus, Error> {
-    let within_limits = refuse_after_failed_batches(core, caller.account(), &faults);
-    let guards = uploaded_files::admit(core, caller, within_limits).await?;
+    let within_limits = refuse_after_failed_batches(core, payer.account(), &faults);
+    let guards = uploaded_files::admit(core, payer, within_limits).await?;
     let now = core.now();
     let used = idempotency_key.map(|name| IdempotencyUse {
         name,
@@ -163,8 +163,8 @@ pub async fn record_failed(
     });
     let file_batch = FileBatch {
         id: BatchId(core.new_id(now)),
-        account: caller.account(),
-        key: caller.key.id,
+        account: payer.account(),
+        key: payer.key.id,
         terms,
         created_at: now,
         outcome: Validation::Failed(faults),
@@ -225,11 +225,11 @@ fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
 /// `IdempotencyKeyReused` if the first call had another file, other metadata or another lifetime of the results
 pub async fn find_by_idempotency_key(
     core: &Core,
-    caller: &Payer,
+    payer: &Payer,
     name: &str,
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    let (call, account) = (IdempotentCall::Submission, caller.account());
+    let (call, account) = (IdempotentCall::Submission, payer.account());
     let Some(first) = idempotency::first(core, call, account, name).await? else {
         return Ok(None);
     };
@@ -249,7 +249,7 @@ pub async fn find_by_idempotency_key(
 /// The store fails.
 pub async fn find_earlier_attempt(
     core: &Core,
-    caller: &Payer,
+    payer: &Payer,
     terms: &FileBatchTerms,
     refused_at: Option<Timestamp>,
 ) -> Result<Option<FileBatchStatus>, Error> {
@@ -257,7 +257,7 @@ pub async fn find_earlier_attempt(
     let is_recent = |it: &FileBatch| {
         now <= it.created_at.plus(RETRY_WINDOW) && refused_at.is_none_or(|at| at < it.created_at)
     };
-    let (account, mut after) = (caller.account(), None);
+    let (account, mut after) = (payer.account(), None);
     loop {
         let page = FILE_BATCHES
             .page(&core.store, &account, STEP, after)
@@ -266,7 +266,7 @@ pub async fn find_earlier_attempt(
             if !is_recent(&file_batch) {
                 return Ok(None);
             }
-            if file_batch.key == caller.key.id && is_same_request(&file_batch.terms, terms) {
+            if file_batch.key == payer.key.id && is_same_request(&file_batch.terms, terms) {
                 return Ok(Some(status(core, file_batch).await?));
             }
         }
@@ -289,13 +289,13 @@ fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
 /// `Conflict` for a batch that has ended or failed
 pub async fn cancel(
     jobs: &Arc<JobService>,
-    caller: &Payer,
+    payer: &Payer,
     batch_status: FileBatchStatus,
 ) -> Result<FileBatchStatus, Error> {
     let Some((batch, _)) = batch_status.accepted else {
         return Err(Error::conflict("the batch has already failed"));
     };
-    let caller = Caller::ApiKey(caller.account());
+    let caller = Caller::ApiKey(payer.account());
     let accepted = batches::cancel(jobs, &caller, batch).await?;
     Ok(FileBatchStatus {
         accepted: Some(accepted),

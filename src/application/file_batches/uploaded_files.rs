@@ -51,17 +51,17 @@ impl NewFile {
 /// `Conflict` if the account has too many files or bytes; `Unauthorized` if the key is not valid any more; `StorageUnavailable`
 pub async fn add(
     jobs: &Arc<JobService>,
-    caller: &Payer,
+    payer: &Payer,
     new: NewFile,
 ) -> Result<UploadedFile, Error> {
-    let (jobs, caller) = (Arc::clone(jobs), caller.clone());
+    let (jobs, payer) = (Arc::clone(jobs), payer.clone());
     detached(async move {
         let now = jobs.core.now();
         let retention = jobs.settings.config.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
             id: FileId(jobs.core.new_id(now)),
-            account: caller.account(),
+            account: payer.account(),
             name: new.name,
             bytes: new.content.len() as u64,
             created_at: now,
@@ -71,9 +71,9 @@ pub async fn add(
         let key = upload_key(&file);
         let stored = jobs.objects.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(unavailable)?;
-        // Checked again under the lock.
+        // Check again under the lock.
         let within_limits = check_file_limits(&jobs, &file);
-        let guards = match admit(&jobs.core, &caller, within_limits).await {
+        let guards = match admit(&jobs.core, &payer, within_limits).await {
             Ok(guards) => guards,
             Err(error) => {
                 remove_content(&jobs, &file).await;
@@ -128,14 +128,14 @@ async fn check_file_limits(jobs: &JobService, file: &UploadedFile) -> Result<(),
     }
     if count >= max_files {
         return Err(Error::conflict(format!(
-            "the account has {}, the most it may have; delete those that are no longer needed",
+            "the account already has {}, the maximum; delete those that are no longer needed",
             counted(count, "file")
         )));
     }
     let max_bytes = limits.max_file_bytes_per_account;
     if bytes > max_bytes {
         return Err(Error::conflict(format!(
-            "with this file the files of the account would have {bytes} bytes, and may have {max_bytes}; delete those that are no longer needed"
+            "this file would bring the account to {bytes} bytes; the limit is {max_bytes} bytes; delete those that are no longer needed"
         )));
     }
     Ok(())

@@ -27,7 +27,10 @@ pub async fn delete(
     if !caller.sees(account) {
         return Err(no_job());
     }
-    let audit = caller.change_job(&jobs.core, account).await?.cloned();
+    let audit = caller
+        .authorize_job_change(&jobs.core, account)
+        .await?
+        .cloned();
     let jobs = Arc::clone(jobs);
     detached(async move {
         let core = &jobs.core;

@@ -40,7 +40,7 @@ pub async fn add(
     jobs::find(core, account, id).await?;
     // Retention takes the same lock, so it cannot remove the job or its image meanwhile.
     let guard = core.locks.favourites.lock().await?;
-    caller.change(core, account).await?;
+    caller.reauthorize_change(core, account).await?;
     let job = jobs::find(core, account, id).await?;
     if core.store.is_favourite(account, job.id).await? {
         return Ok(());
@@ -58,7 +58,7 @@ pub async fn add(
         .favourites_of(account, None, None, MAX_FAVOURITES);
     if others.await?.len() == MAX_FAVOURITES {
         let message = format!(
-            "the account has {MAX_FAVOURITES} favourites, the most it may have; remove one first"
+            "the account already has {MAX_FAVOURITES} favourites, the maximum; remove one first"
         );
         return Err(Error::field("favourite", message));
     }
@@ -78,7 +78,7 @@ pub async fn remove(
 ) -> Result<(), Error> {
     let job = jobs::find(core, account, id).await?;
     let guard = core.locks.favourites.lock().await?;
-    caller.change(core, account).await?;
+    caller.reauthorize_change(core, account).await?;
     let writes = core.store.remove_favourite(account, job.id);
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }

@@ -156,7 +156,7 @@ pub async fn cancel(
     if !caller.sees(account) {
         return Err(no_batch());
     }
-    let audit = caller.change_job(&jobs.core, account).await?;
+    let audit = caller.authorize_job_change(&jobs.core, account).await?;
     let before = jobs.core.store.progress_of(&batch).await?;
     let before = before.ok_or_else(no_batch)?;
     if before.status() == BatchStatus::Ended {

@@ -40,7 +40,7 @@ pub async fn start(
     is_recorded: bool,
 ) -> Result<mpsc::Receiver<Bytes>, Error> {
     let core = &jobs.core;
-    caller.operate()?;
+    caller.require_operator()?;
     jobs.input_deletion.keep_for_export();
     let engine = Arc::clone(core.store.engine());
     // A database engine waits for the begin of a transaction.
@@ -70,7 +70,7 @@ pub async fn start(
 /// # Errors
 /// `Forbidden`; a failing store
 pub async fn record_backup(core: &Core, caller: &Caller, taken_at: Timestamp) -> Result<(), Error> {
-    caller.operate()?;
+    caller.require_operator()?;
     let mark = LAST_EXPORT.raise(&core.store, taken_at.min(core.now()));
     Ok(core.commit(mark.await?).await?)
 }

@@ -228,7 +228,7 @@ fn below(batch: &Batch, other: Option<JobId>) -> JobId {
 
 /// The metadata of a job. A lost object has none: it must not make every list fail.
 async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
-    let text = request_text::of(&jobs.objects, &job.prompt).await;
+    let text = request_text::resolve(&jobs.objects, &job.prompt).await;
     let text = text.map_err(|error| {
         let detail =
             "the metadata of a job could not be read; try again, or list without that filter";

@@ -89,7 +89,7 @@ pub async fn cancel(
     if !caller.sees(account) {
         return Err(no_job());
     }
-    let audit = caller.change_job(&jobs.core, account).await?;
+    let audit = caller.authorize_job_change(&jobs.core, account).await?;
     let to_entry = audit.map(|audit| to_entry(&jobs.core, audit, account, id));
     let jobs = Arc::clone(jobs);
     detached(async move { end_queued(&jobs, account, id, to_entry).await }).await

@@ -140,7 +140,7 @@ impl CallLimits {
     pub fn admit_waiting(&self, account: AccountId) -> Result<Permit<AccountId>, Error> {
         self.waiting_calls.try_acquire(account, 1).ok_or_else(|| {
             let detail = format!(
-                "this account has {} that wait for jobs or batches, the most it may have; wait with fewer at a time, or use webhooks",
+                "this account already has {} waiting for jobs or batches, the maximum; wait with fewer at a time, or use webhooks",
                 counted(self.waiting_calls_per_account, "call")
             );
             Error::new(ErrorKind::RateLimited, detail).retry_after(5)

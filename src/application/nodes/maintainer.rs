@@ -38,7 +38,7 @@ impl Maintainer {
         };
         let was = self.0.swap(is_new, Ordering::Relaxed);
         if is_new && !was {
-            tracing::info!(node = %node.id, "this node maintains the store");
+            tracing::info!(node = %node.id, "this node is now responsible for maintenance");
         }
     }
 }

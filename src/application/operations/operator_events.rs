@@ -87,7 +87,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     let operator = webhook(core).ok_or_else(|| {
         Error::conflict("the configuration has no [operator] webhook_url; set it and restart")
     })?;
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let guard = core.locks.operator.lock().await?;
     let noted = webhooks::record_test(core, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(core, operator);

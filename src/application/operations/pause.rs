@@ -64,8 +64,8 @@ pub async fn all(core: &Core) -> Result<Pauses, StoreError> {
 ///
 /// # Errors
 /// The store fails.
-pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> {
-    match caller.before_jobs(core.now()) {
+pub async fn for_call(core: &Core, payer: &Payer) -> Result<Pause, StoreError> {
+    match payer.before_jobs(core.now()) {
         Some(read) => Ok(read.pause.clone()),
         None => current(core).await,
     }
@@ -108,7 +108,7 @@ pub async fn change(
     change: PauseChange,
     unnamed: UnnamedPauses,
 ) -> Result<Pauses, Error> {
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let guard = core.locks.operator.lock().await?;
     let (models, backends) = tokio::try_join!(current(core), core.store.backend_pauses())?;
     let before = Pauses { models, backends };

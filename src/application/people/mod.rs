@@ -69,8 +69,8 @@ async fn permit_withdrawal<'a>(
 ) -> Result<&'a AuditContext, Error> {
     // A person who joined and whose password was revoked has a generation above 0.
     match person.password.is_none() && person.generation == 0 {
-        true => caller.change(core, person.account).await,
-        false => caller.operate(),
+        true => caller.reauthorize_change(core, person.account).await,
+        false => caller.require_operator(),
     }
 }
 
@@ -83,7 +83,7 @@ pub async fn invite(
     role: Role,
 ) -> Result<NewInvitation, Error> {
     let guard = core.locks.people.lock().await?;
-    let context = caller.change(core, account).await?;
+    let context = caller.reauthorize_change(core, account).await?;
     if !caller.is_operator() {
         check_people_limit(core, account).await?;
     }
@@ -164,7 +164,7 @@ pub async fn change_role(
     id: PersonId,
     role: Role,
 ) -> Result<Person, Error> {
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let guard = core.locks.people.lock().await?;
     let before = find(core, caller, account, id).await?;
     let person = Person {
@@ -201,7 +201,7 @@ pub async fn sign_out(
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
-    let context = caller.operate()?;
+    let context = caller.require_operator()?;
     let guard = core.locks.people.lock().await?;
     let before = find(core, caller, account, id).await?;
     let person = sign_out_all(before.clone());

@@ -98,17 +98,17 @@ impl Admission {
     /// Those of [`Self::check`]; `IdempotencyKeyReused`
     pub async fn of(
         generations: &GenerationService,
-        caller: &Payer,
+        payer: &Payer,
         request: &AdmissionRequest<'_>,
     ) -> Result<ControlFlow<Uuid, Self>, Error> {
         let core = &generations.core;
-        let replay = || idempotency::replay(core, caller.account(), request.used);
+        let replay = || idempotency::replay(core, payer.account(), request.used);
         if request.before_decision != BeforeDecision::Nothing
             && let Some(first) = replay().await?
         {
             return Ok(ControlFlow::Break(first));
         }
-        match Self::check(generations, caller, request).await {
+        match Self::check(generations, payer, request).await {
             Ok(admission) => Ok(ControlFlow::Continue(admission)),
             Err(error) => match replay().await? {
                 Some(first) => Ok(ControlFlow::Break(first)),
@@ -123,27 +123,27 @@ impl Admission {
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`; those of [`check_funds`]
     pub async fn check(
         generations: &GenerationService,
-        caller: &Payer,
+        payer: &Payer,
         request: &AdmissionRequest<'_>,
     ) -> Result<Self, Error> {
         let core = &generations.core;
-        let pause = pause::for_call(core, caller).await?;
+        let pause = pause::for_call(core, payer).await?;
         let mut models = request.models.iter();
         models.try_for_each(|tier| pause.admit(*tier))?;
         check_queue(core, &generations.settings, request.jobs)?;
-        caller.check_rate()?;
-        let account = core.account_actor(caller.account(), error::account_is_gone);
+        payer.check_rate()?;
+        let account = core.account_actor(payer.account(), error::account_is_gone);
         let account = account.await?;
-        let read = caller.before_jobs(core.now());
-        let checked = account.check_live_jobs(&caller.key, request.jobs, read);
+        let read = payer.before_jobs(core.now());
+        let checked = account.check_live_jobs(&payer.key, request.jobs, read);
         let refused = |refusal| job_refusal::error(core, refusal);
         checked.await.map_err(refused)?;
-        let callback = callback_of(core, caller, request.callback_url).await?;
+        let callback = callback_of(core, payer, request.callback_url).await?;
         if let BeforeDecision::Inputs { are_fetched } = request.before_decision {
-            generations.limits.admit_inputs(&caller.key, are_fetched)?;
+            generations.limits.admit_inputs(&payer.key, are_fetched)?;
         }
         if request.before_decision != BeforeDecision::Nothing {
-            check_funds(core, &caller.key, request.price).await?;
+            check_funds(core, &payer.key, request.price).await?;
         }
         Ok(Self { account, callback })
     }
@@ -154,22 +154,22 @@ impl Admission {
     /// `Overloaded`, `RateLimited`
     pub async fn by_decision(
         generations: &GenerationService,
-        caller: &CachedPayer,
+        payer: &CachedPayer,
         request: &AdmissionRequest<'_>,
     ) -> Result<Option<(Self, Payer)>, Error> {
-        let CachedPayer(caller) = caller;
+        let CachedPayer(payer) = payer;
         if request.needs_current_key() {
             return Ok(None);
         }
         let core = &generations.core;
         check_queue(core, &generations.settings, request.jobs)?;
-        caller.check_rate()?;
-        let account = core.account_actor(caller.account(), error::account_is_gone);
+        payer.check_rate()?;
+        let account = core.account_actor(payer.account(), error::account_is_gone);
         let admission = Self {
             account: account.await?,
             callback: None,
         };
-        Ok(Some((admission, caller.clone())))
+        Ok(Some((admission, payer.clone())))
     }
 
     /// Lets the account decide about what `send` sends, and waits until the decision is durable. The account refuses it if this future
@@ -180,11 +180,11 @@ impl Admission {
     pub async fn reserve<T>(
         &self,
         core: &Core,
-        caller: &Payer,
+        payer: &Payer,
         connection: Option<CallerConnection>,
         send: impl FnOnce(&AccountHandle, Reply<T, AcceptError>) -> Result<InFlightGuard, Overloaded>,
     ) -> Result<T, Error> {
-        if let Some(person) = &caller.person {
+        if let Some(person) = &payer.person {
             person.check(core).await?;
         }
         let (reply, decision) = oneshot::channel();
@@ -214,13 +214,13 @@ pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), 
 /// Finds the webhook that is registered with exactly this URL.
 async fn callback_of(
     core: &Core,
-    caller: &Payer,
+    payer: &Payer,
     url: Option<&str>,
 ) -> Result<Option<Callback>, Error> {
     let Some(url) = url else {
         return Ok(None);
     };
-    let webhooks = core.store.webhooks(caller.account()).await?;
+    let webhooks = core.store.webhooks(payer.account()).await?;
     let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
         webhook: it.id,
         url: it.url.clone(),

@@ -47,12 +47,12 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
                 Period::Month | Period::Day => "or ",
             };
             let reached = limit_reached(core, &limit);
-            let detail = format!("the account {reached}{or}ask the operator to raise it");
+            let detail = format!("the account {reached}{or}ask the operator to raise the limit");
             Error::new(ErrorKind::AccountLimitReached, detail)
         }
         AcceptError::KeyLimit(limit) => {
             let reached = limit_reached(core, &limit);
-            let detail = format!("the API key {reached}raise it, or use another key");
+            let detail = format!("the API key {reached}raise the limit, or use another key");
             Error::new(ErrorKind::KeyLimitReached, detail)
         }
         AcceptError::Ledger(error) => {
@@ -93,8 +93,8 @@ fn limit_reached(core: &Core, reached: &LimitReached) -> String {
     let currency = &core.currency;
     let wait = match period {
         Period::Total => "",
-        Period::Month => "wait for the next month, ",
-        Period::Day => "wait for the next day, ",
+        Period::Month => "wait until the next UTC month, ",
+        Period::Day => "wait until the next UTC day, ",
     };
     format!(
         "has a spend limit of {limit} {currency} {period}, of which {used} {currency} is spent or reserved; \

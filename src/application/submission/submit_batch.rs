@@ -38,10 +38,10 @@ const STORED_IN_PARALLEL: usize = 32;
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_batch(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: BatchRequest,
 ) -> Result<AcceptedBatch, Error> {
-    let mut submission = match Submission::prepare(generations, caller, request).await? {
+    let mut submission = match Submission::prepare(generations, payer, request).await? {
         ControlFlow::Break(batch) => return Ok(batch),
         ControlFlow::Continue(submission) => submission,
     };
@@ -60,16 +60,16 @@ pub async fn submit_batch(
 /// The first check that fails.
 pub async fn estimate_batch(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: BatchRequest,
 ) -> Result<BatchEstimate, Error> {
     let core = &generations.core;
     let used = request.idempotency();
-    idempotency::check(core, caller, used.as_ref()).await?;
+    idempotency::check(core, payer, used.as_ref()).await?;
     let price = price_of(generations, &request)?;
     let admission = admission_request(&request, None, price, true);
-    Admission::check(generations, caller, &admission).await?;
-    let account = core.store.account(caller.account()).await?;
+    Admission::check(generations, payer, &admission).await?;
+    let account = core.store.account(payer.account()).await?;
     let available = account.map(|it| it.balances.available());
     Ok(BatchEstimate {
         price: price.into(),
@@ -101,7 +101,7 @@ fn admission_request<'a>(
 /// A batch that has passed the cheap checks.
 struct Submission {
     generations: Arc<GenerationService>,
-    caller: Payer,
+    payer: Payer,
     entries: Vec<BatchEntry>,
     price: Amount,
     text: PromptText,
@@ -120,7 +120,7 @@ impl Submission {
     /// Breaks with the batch of the first call if this one is a replay.
     async fn prepare(
         generations: &Arc<GenerationService>,
-        caller: &Payer,
+        payer: &Payer,
         mut request: BatchRequest,
     ) -> Result<ControlFlow<AcceptedBatch, Self>, Error> {
         let price = price_of(generations, &request)?;
@@ -132,7 +132,7 @@ impl Submission {
         let needs_objects =
             request_text::is_too_large(&text) || request.entries.iter().any(is_too_large);
         let admission = admission_request(&request, used.as_ref(), price, needs_objects);
-        let admission = Admission::of(generations, caller, &admission).await?;
+        let admission = Admission::of(generations, payer, &admission).await?;
         let replayed = |first| AcceptedBatch {
             batch: BatchId(first),
             replayed: true,
@@ -141,7 +141,7 @@ impl Submission {
             .map_break(replayed)
             .map_continue(|admission| Self {
                 generations: Arc::clone(generations),
-                caller: caller.clone(),
+                payer: payer.clone(),
                 entries: request.entries,
                 price,
                 text,
@@ -166,9 +166,9 @@ impl Submission {
 
     async fn reserve(&mut self, objects: &mut CallObjects) -> Result<AcceptedBatch, Error> {
         let batch = self.new_batch(objects).await?;
-        let to_entry = self.caller.audit.as_ref();
+        let to_entry = self.payer.audit.as_ref();
         let to_entry = to_entry.map(|audit| self.to_entry(audit, &batch));
-        let account = self.caller.account();
+        let account = self.payer.account();
         let permits = &self.generations.limits.batches;
         let _permit = permits
             .acquire_to_write(account, &self.generations.core.store)
@@ -176,7 +176,7 @@ impl Submission {
         let (core, connection) = (&self.generations.core, self.connection.take());
         let send = |account: &AccountHandle, reply| account.accept_batch(batch, to_entry, reply);
         self.admission
-            .reserve(core, &self.caller, connection, send)
+            .reserve(core, &self.payer, connection, send)
             .await
     }
 
@@ -206,9 +206,9 @@ impl Submission {
         }
         let text = std::mem::take(&mut self.text);
         Ok(NewBatch {
-            key: self.caller.key.id,
-            shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
+            key: self.payer.key.id,
+            shown: self.payer.shown,
+            account_rate_limit: self.payer.counted.account.map(|it| it.rate),
             requests,
             price: self.price,
             text: objects.store_prompt(&self.generations, text).await?,
@@ -219,7 +219,7 @@ impl Submission {
     }
 
     fn to_entry(&self, audit: &AuditContext, batch: &NewBatch) -> ToAuditEntry<BatchId> {
-        let subject = Subject::of_account(self.caller.account());
+        let subject = Subject::of_account(self.payer.account());
         let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
         let facts = json!({
             "key_id": batch.key.to_string(),

@@ -44,10 +44,10 @@ use tokio::time::{Instant, sleep_until};
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_generation(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: GenerationRequest,
 ) -> Result<AcceptedJob, Error> {
-    submit(generations, caller, Draft::of(request)).await
+    submit(generations, payer, Draft::of(request)).await
 }
 
 /// As [`submit_generation`], for a cached key. `current` reads the key, if the request needs the current one before its decision.
@@ -56,15 +56,15 @@ pub async fn submit_generation(
 /// Those of [`submit_generation`] and of `current`; `ModelNotAllowed`
 pub async fn submit_with_cached_key<E: From<Error>>(
     generations: &Arc<GenerationService>,
-    caller: &CachedPayer,
+    payer: &CachedPayer,
     request: GenerationRequest,
     current: impl AsyncFnOnce() -> Result<Payer, E>,
 ) -> Result<AcceptedJob, E> {
     let draft = Draft::of(request);
     let admission = draft.admission_request();
-    match Admission::by_decision(generations, caller, &admission).await? {
-        Some((admission, caller)) => {
-            let submission = draft.admitted(generations, caller, admission);
+    match Admission::by_decision(generations, payer, &admission).await? {
+        Some((admission, payer)) => {
+            let submission = draft.admitted(generations, payer, admission);
             Ok(submission.accept().await?)
         }
         None => {
@@ -77,10 +77,10 @@ pub async fn submit_with_cached_key<E: From<Error>>(
 
 async fn submit(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     draft: Draft,
 ) -> Result<AcceptedJob, Error> {
-    let mut submission = match draft.admit(generations, caller).await? {
+    let mut submission = match draft.admit(generations, payer).await? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
     };
@@ -99,13 +99,13 @@ async fn submit(
 /// Those of [`submit_generation`]; `StorageUnavailable` for a synchronous call while no image can be stored; `DeadlineExceeded` before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: GenerationRequest,
     until: Instant,
     then: impl FnOnce(AcceptedJob) -> T + 'static,
 ) -> Result<T, Error> {
     let is_synchronous = request.origin == Origin::Synchronous;
-    let mut submission = match Draft::of(request).admit(generations, caller).await? {
+    let mut submission = match Draft::of(request).admit(generations, payer).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
@@ -123,7 +123,7 @@ pub async fn submit_and_watch<T: 'static>(
 /// The first check that fails.
 pub async fn check_images(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
@@ -133,7 +133,7 @@ pub async fn check_images(
         price: (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total)),
         ..admission_request(request, used.as_ref(), true)
     };
-    Admission::of(generations, caller, &admission)
+    Admission::of(generations, payer, &admission)
         .await
         .map(drop)
 }
@@ -144,15 +144,15 @@ pub async fn check_images(
 /// The first check that fails.
 pub async fn estimate_generation(
     generations: &Arc<GenerationService>,
-    caller: &Payer,
+    payer: &Payer,
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
     let mut draft = Draft::of(request);
     let used = draft.used.take();
-    idempotency::check(&generations.core, caller, used.as_ref()).await?;
+    idempotency::check(&generations.core, payer, used.as_ref()).await?;
     let admission = admission_request(&draft.request, None, true);
-    let admission = Admission::check(generations, caller, &admission).await?;
-    let mut submission = draft.admitted(generations, caller.clone(), admission);
+    let admission = Admission::check(generations, payer, &admission).await?;
+    let mut submission = draft.admitted(generations, payer.clone(), admission);
     let _waits = submission.watch(None);
     detached(submission.estimate()).await
 }
@@ -250,27 +250,27 @@ impl Draft {
     async fn admit(
         self,
         generations: &Arc<GenerationService>,
-        caller: &Payer,
+        payer: &Payer,
     ) -> Result<ControlFlow<AcceptedJob, Submission>, Error> {
-        let admission = Admission::of(generations, caller, &self.admission_request()).await?;
+        let admission = Admission::of(generations, payer, &self.admission_request()).await?;
         let replayed = |first| AcceptedJob {
             job: JobId(first),
             replayed: true,
         };
         Ok(admission
             .map_break(replayed)
-            .map_continue(|admission| self.admitted(generations, caller.clone(), admission)))
+            .map_continue(|admission| self.admitted(generations, payer.clone(), admission)))
     }
 
     fn admitted(
         self,
         generations: &Arc<GenerationService>,
-        caller: Payer,
+        payer: Payer,
         admission: Admission,
     ) -> Submission {
         Submission {
             generations: Arc::clone(generations),
-            caller,
+            payer,
             draft: self,
             admission,
             waiting_caller: None,
@@ -281,7 +281,7 @@ impl Draft {
 /// A request that has passed the cheap checks.
 struct Submission {
     generations: Arc<GenerationService>,
-    caller: Payer,
+    payer: Payer,
     draft: Draft,
     admission: Admission,
     waiting_caller: Option<WaitingCaller>,
@@ -315,7 +315,7 @@ impl Submission {
         if inputs.is_empty() {
             return Ok(CallObjects::default());
         }
-        let account = self.caller.account();
+        let account = self.payer.account();
         let has_mask = self.draft.request.options.has_mask;
         let waiting_caller = &self.waiting_caller;
         let ended = async {
@@ -335,12 +335,12 @@ impl Submission {
         if let Some(waiting_caller) = &self.waiting_caller {
             waiting_caller.check()?;
         }
-        let audit = self.caller.audit.as_ref();
+        let audit = self.payer.audit.as_ref();
         let to_entry = audit.map(|audit| self.to_entry(audit, &job));
         let connection = self.waiting_caller.as_ref().map(|it| it.connection.clone());
         let send = |account: &AccountHandle, reply| account.accept(job, to_entry, reply);
-        let (core, caller) = (&self.generations.core, &self.caller);
-        self.admission.reserve(core, caller, connection, send).await
+        let (core, payer) = (&self.generations.core, &self.payer);
+        self.admission.reserve(core, payer, connection, send).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {
@@ -349,11 +349,7 @@ impl Submission {
         let job = self.new_job(&mut objects).await;
         objects.discard(&generations).await;
         let job = job?;
-        let account = generations
-            .core
-            .store
-            .account(self.caller.account())
-            .await?;
+        let account = generations.core.store.account(self.payer.account()).await?;
         let available = account.map(|it| it.balances.available());
         Ok(Estimate {
             price: job.price.into(),
@@ -379,9 +375,9 @@ impl Submission {
         let inputs = objects.records();
         let offer = self.draft.request.offer;
         Ok(NewJob {
-            key: self.caller.key.id,
-            shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
+            key: self.payer.key.id,
+            shown: self.payer.shown,
+            account_rate_limit: self.payer.counted.account.map(|it| it.rate),
             tier: offer.tier(),
             mode: match inputs.is_empty() {
                 true => Mode::TextToImage,
@@ -402,7 +398,7 @@ impl Submission {
     }
 
     fn to_entry(&self, audit: &AuditContext, job: &NewJob) -> ToAuditEntry<JobId> {
-        let subject = Subject::of_account(self.caller.account());
+        let subject = Subject::of_account(self.payer.account());
         let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),

@@ -85,7 +85,7 @@ pub async fn attempts(core: &Core, delivery: &Delivery) -> Result<Vec<Attempt>, 
 
 pub async fn redeliver(core: &Core, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
     let delivery = find(core, caller, id).await?;
-    let context = caller.change(core, delivery.account).await?;
+    let context = caller.reauthorize_change(core, delivery.account).await?;
     Ok(redeliver_one(core, context, id).await??)
 }
 
@@ -106,7 +106,7 @@ pub async fn redeliver_range(
     webhook: Webhook,
     range: Range,
 ) -> Result<Redelivery, Error> {
-    let context = caller.change(core, webhook.account).await?;
+    let context = caller.reauthorize_change(core, webhook.account).await?;
     let mut after = range.after;
     let (selected, mut next) = find_failed(core, webhook, range).await?;
     let mut count = 0;

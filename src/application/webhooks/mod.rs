@@ -16,7 +16,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::tables::TEST_DELIVERIES;
 use tintype_storage::store::{MAX_WEBHOOKS, Write};
@@ -70,7 +70,7 @@ pub async fn find(core: &Core, caller: &Caller, id: WebhookId) -> Result<Webhook
 }
 
 /// Decrypts the signing secret of a webhook.
-pub fn open_secret(webhooks: &WebhookService, webhook: &Webhook) -> Result<Secret, Error> {
+pub fn open_secret(webhooks: &WebhookService, webhook: &Webhook) -> Result<WebhookSecret, Error> {
     let opened = webhooks.vault.open(webhook.id, &webhook.secret);
     opened.map_err(|error| decryption_error(webhook, &error))
 }
@@ -142,16 +142,16 @@ pub async fn register(
         active,
     } = new;
     // Before the DNS lookup, which only those who may register a webhook cause.
-    caller.change(core, account).await?;
+    caller.reauthorize_change(core, account).await?;
     target.check(webhooks).await?;
     let guard = core.locks.operator.lock().await?;
-    let context = caller.change(core, account).await?;
+    let context = caller.reauthorize_change(core, account).await?;
     check_available(core, account, None, &target.text).await?;
     let now = core.now();
     let id = WebhookId(core.new_id(now));
     let secret = webhooks
         .vault
-        .seal(id, &Secret::from_random(rand::random()));
+        .seal(id, &WebhookSecret::from_random(rand::random()));
     let webhook = Webhook {
         encoding,
         active,
@@ -185,7 +185,7 @@ pub async fn change(
     let url = change.target.map(|it| it.text);
     let guard = core.locks.operator.lock().await?;
     let webhook = find(core, caller, id).await?;
-    let context = caller.change(core, webhook.account).await?;
+    let context = caller.reauthorize_change(core, webhook.account).await?;
     if let Some(url) = &url {
         check_available(core, webhook.account, Some(id), url).await?;
     }
@@ -209,7 +209,7 @@ pub async fn change(
 pub async fn delete(core: &Core, caller: &Caller, id: WebhookId) -> Result<(), Error> {
     let guard = core.locks.operator.lock().await?;
     let webhook = find(core, caller, id).await?;
-    let context = caller.change(core, webhook.account).await?;
+    let context = caller.reauthorize_change(core, webhook.account).await?;
     let mut writes = core.store.remove_webhook(&webhook);
     let (subject, facts) = (subject(&webhook), Some(facts(&webhook)));
     writes.push(context.record(core, Action::WebhookDelete, subject, facts, None));
@@ -225,8 +225,8 @@ pub async fn rotate_secret(
     let core = &webhooks.core;
     let guard = core.locks.operator.lock().await?;
     let webhook = find(core, caller, id).await?;
-    let context = caller.change(core, webhook.account).await?;
-    let secret = Secret::from_random(rand::random());
+    let context = caller.reauthorize_change(core, webhook.account).await?;
+    let secret = WebhookSecret::from_random(rand::random());
     let rotated = webhook.rotate(webhooks.vault.seal(id, &secret), core.now());
     let [was, is] = [&webhook, &rotated].map(|it| Some(facts(it)));
     let (action, subject) = (Action::WebhookRotateSecret, subject(&rotated));
@@ -243,7 +243,7 @@ pub async fn rotate_secret(
 pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
     let guard = core.locks.operator.lock().await?;
     let webhook = find(core, caller, id).await?;
-    let context = caller.change(core, webhook.account).await?;
+    let context = caller.reauthorize_change(core, webhook.account).await?;
     if !webhook.active {
         return Err(Error::conflict(
             "the webhook is inactive; activate it first",
@@ -297,7 +297,7 @@ async fn check_available(
     }
     if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
         return Err(Error::conflict(format!(
-            "the account has {MAX_WEBHOOKS} webhooks, the most it may have"
+            "the account already has {MAX_WEBHOOKS} webhooks, the maximum; delete one first"
         )));
     }
     Ok(())

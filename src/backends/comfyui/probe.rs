@@ -67,7 +67,7 @@ fn check_checkpoints(
         return;
     }
     let names = server.upstream().clean(&known.join(", "));
-    findings.works(format!("it answers; its checkpoints: {names}"));
+    findings.works(format!("it responds; its checkpoints: {names}"));
     for name in wanted {
         findings.listed("checkpoint", name, known.contains(name));
     }

@@ -94,7 +94,7 @@ impl Gemini {
             }
             Outcome::Text(text) => {
                 // Without the text, which may repeat the prompt.
-                set_cause("it answered with text instead of an image");
+                set_cause("it returned text instead of an image");
                 let what = "the image generator returned text instead of an image";
                 Err(GenerateError::NoImage(self.with_message(what, &text)))
             }
@@ -104,7 +104,7 @@ impl Gemini {
             }
             Outcome::Garbage => {
                 let fault = fault::in_success(&self.upstream, message);
-                let garbage = || Fault::Garbage("an answer without candidates".into());
+                let garbage = || Fault::Garbage("a response without candidates".into());
                 Err(fault
                     .unwrap_or_else(|| self.upstream.noted(garbage()))
                     .into())

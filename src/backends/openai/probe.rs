@@ -23,7 +23,7 @@ pub async fn probe(
         }
     };
     let names = upstream.clean(&known.join(", "));
-    findings.works(format!("it answers; its models: {names}"));
+    findings.works(format!("it responds; its models: {names}"));
     for model in models {
         findings.listed("model", &model, known.contains(&model));
     }

@@ -201,7 +201,7 @@ impl Inner {
             Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
             Err(NoImage::Empty) => Err(self.upstream.no_image_of_model(&response.body)),
             Err(NoImage::Form) => {
-                let fault = Fault::Garbage("an answer unlike those of /sdapi/v1".into());
+                let fault = Fault::Garbage("a response unlike those of /sdapi/v1".into());
                 Err(self.upstream.noted(fault).into())
             }
         }

@@ -30,7 +30,7 @@ pub async fn probe(
     };
     let titles: Vec<&str> = known.iter().filter_map(|it| names(it).next()).collect();
     let titles = upstream.clean(&titles.join(", "));
-    findings.works(format!("it answers; its checkpoints: {titles}"));
+    findings.works(format!("it responds; its checkpoints: {titles}"));
     for model in models.iter().chain(&settings.checkpoint) {
         look_up(&mut findings, "checkpoint", model, &known);
     }

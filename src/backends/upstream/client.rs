@@ -237,8 +237,8 @@ impl Upstream {
 
     fn no_image_cause(&self, body: &[u8]) -> String {
         match self.message(body).as_str() {
-            "" => "it answered without an image".to_owned(),
-            message => format!("it answered without an image, saying \"{message}\""),
+            "" => "it returned no image".to_owned(),
+            message => format!("it returned no image, saying \"{message}\""),
         }
     }
 

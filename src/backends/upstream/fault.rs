@@ -12,14 +12,14 @@ pub enum Fault {
     /// Connection refused, name not resolved, or TLS failed.
     #[error("no connection: {0}; is it running, and is `base_url` right?")]
     Unreachable(String),
-    #[error("the connection closed before the answer was complete: {0}")]
+    #[error("the connection closed before the response was complete: {0}")]
     BrokenOff(String),
-    #[error("no answer in time")]
+    #[error("no response in time")]
     TimedOut,
-    #[error("the answer is larger than {limit} bytes")]
+    #[error("the response is larger than {limit} bytes")]
     TooLarge { limit: usize },
     /// Any status but a success.
-    #[error("it answered {status}{}{}", quote(.message), advice(*.status, .path))]
+    #[error("it returned {status}{}{}", quote(.message), advice(*.status, .path))]
     Status {
         status: StatusCode,
         path: String,
@@ -29,7 +29,7 @@ pub enum Fault {
     },
     /// A web page instead of a refusal of the API. Unlike a refusal, it says nothing about the request.
     #[error(
-        "it answered {status} with a web page; does a proxy answer instead of the backend (the path was {path})?"
+        "it returned {status} with a web page; does a proxy respond instead of the backend (the path was {path})?"
     )]
     WebPage { status: StatusCode, path: String },
     /// The backend rejects the key or its account, so it rejects every request.
@@ -39,12 +39,10 @@ pub enum Fault {
     #[error("it rejects the model or its settings{}; check the model of the tier or the backend, and its settings", quote(.0))]
     ModelRejected(String),
     /// The response does not have the form of this kind of backend.
-    #[error("the answer cannot be parsed ({0}); does `base_url` name a server of this kind?")]
+    #[error("the response cannot be parsed ({0}); does `base_url` name a server of this kind?")]
     Garbage(String),
     /// The response holds the address of an image on another server.
-    #[error(
-        "it answered with the address of an image on another server, which Tintype does not fetch"
-    )]
+    #[error("it returned the address of an image on another server, which Tintype does not fetch")]
     OtherOrigin,
 }
 
@@ -54,7 +52,7 @@ pub fn misconfigured() -> GenerateError {
 }
 
 const MISCONFIGURED: &str =
-    "the image generator is not set up correctly; its operator must fix that";
+    "the image generator is misconfigured; contact the operator of this service";
 
 /// The caller's error for a fault of a server that takes the prompt as a plain string: it refuses a request only if its configuration
 /// is wrong.
@@ -125,11 +123,11 @@ impl From<Fault> for GenerateError {
                 Self::Unreachable("the image generator could not be reached".into())
             }
             Fault::BrokenOff(_) => transient(
-                "the image generator closed the connection before its answer was complete",
+                "the image generator closed the connection before its response was complete",
             ),
-            Fault::TimedOut => Self::TimedOut("the image generator did not answer in time".into()),
+            Fault::TimedOut => Self::TimedOut("the image generator did not respond in time".into()),
             Fault::TooLarge { .. } => Self::BackendFault(
-                "the answer of the image generator is larger than any image".into(),
+                "the response of the image generator is larger than any image".into(),
             ),
             Fault::Garbage(_) | Fault::OtherOrigin => {
                 Self::BackendFault("the image generator did not return a valid image".into())

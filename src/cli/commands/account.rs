@@ -49,7 +49,7 @@ pub enum Command {
     Add(Add),
     /// Rename an account.
     Rename(Rename),
-    /// Deactivate an account: its API keys are rejected, people can only read, accepted jobs still run.
+    /// Deactivate an account: its API keys are rejected, its people have read-only access, and accepted jobs still run.
     Deactivate(Target),
     /// Reactivate an account.
     Activate(Target),
@@ -61,7 +61,7 @@ pub enum Command {
     Limit(Limit),
     /// List the deposits, adjustments and charges of an account, newest first.
     Ledger(Ledger),
-    /// Sum up what changed the balances of accounts in a month or another period.
+    /// Summarize balance changes per account for a month or another period.
     Statement(statement::Options),
 }
 
@@ -272,7 +272,7 @@ async fn erase(arguments: Erase) -> anyhow::Result<()> {
     let (id, name) = (&*account.account_id, &account.name);
     anyhow::ensure!(
         arguments.yes,
-        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) for ever; add --yes to confirm"
+        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) forever; add --yes to confirm"
     );
     let (mut jobs, mut cursor) = (0, String::new());
     loop {

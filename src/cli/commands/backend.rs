@@ -46,7 +46,7 @@ pub enum Command {
     List(Common),
     /// Test a backend without generating an image. Exits with code 1 if it does not work.
     Test(Test),
-    /// Pause backends: they get no new attempt, and what they run goes on.
+    /// Pause backends: they get no new attempt, and jobs already running on them finish.
     Pause(Pause),
     /// Resume paused backends.
     Resume(Resume),

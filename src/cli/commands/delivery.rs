@@ -47,7 +47,7 @@ pub struct List {
     /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Filter by job, or by batch: the delivery of a batch tells the end of its jobs.
+    /// Filter by job or by batch. A job of a batch selects the delivery of its batch.
     #[arg(long, value_name = "ID")]
     job: Option<JobId>,
     /// Filter by webhook.
@@ -270,7 +270,7 @@ mod tests {
              "duration_ms": 3, "response_body": ""},
             {"at": "t2", "url": "http://x/", "status_code": 500, "error": null, "duration_ms": 12,
              "response_body": "oh\u{1b}[31m\n\nno\r\nthree\nfour\n"},
-            {"at": "t3", "url": "http://x/", "status_code": 200, "error": "no complete answer within 10 s", "duration_ms": 10_000,
+            {"at": "t3", "url": "http://x/", "status_code": 200, "error": "no complete response within 10 s", "duration_ms": 10_000,
              "response_body": ""},
         ])
     }

@@ -17,10 +17,10 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Add {
-    /// Amount, such as 25.00. A negative amount corrects an earlier deposit. A refund without an amount is all that is left of the charge.
+    /// Amount, such as 25.00. A negative amount corrects an earlier deposit. Without an amount, a refund covers the rest of the charge.
     #[arg(allow_negative_numbers = true, required_unless_present = "refund_of")]
     amount: Option<String>,
-    /// Refund this job. All its refunds together are at most its charge.
+    /// Refund this job. The refunds of a job cannot exceed its charge.
     #[arg(long, value_name = "JOB")]
     refund_of: Option<JobId>,
     /// The account, by id or name [default: the account of the refunded job, or the only active one].

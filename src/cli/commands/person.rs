@@ -42,7 +42,7 @@ pub enum Command {
 pub struct Invite {
     /// Email address to sign in with.
     email: String,
-    /// Role: an owner can make changes, a viewer can only read.
+    /// Role: an owner can make changes, a viewer has read-only access.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct Target {
 
 #[derive(Args)]
 pub struct Change {
-    /// Role: an owner can make changes, a viewer can only read.
+    /// Role: an owner can make changes, a viewer has read-only access.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
     #[command(flatten)]

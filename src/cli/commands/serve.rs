@@ -191,7 +191,7 @@ async fn probe_bucket(instance: &Instance) -> Option<ObjectError> {
         return None;
     }
     let error = objects.probe().await.err()?;
-    tracing::warn!(%error, "the bucket cannot be used; /readyz answers 503 until it can");
+    tracing::warn!(%error, "the bucket cannot be used; /readyz returns 503 until it can");
     Some(error)
 }
 

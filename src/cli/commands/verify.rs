@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID", requires = "backup")]
     id: Option<String>,
-    /// Also read every image, not only its length, and report damaged ones. Finds each damage of a PNG, and other images that cannot be
+    /// Also read every image, not only its length, and report damaged ones. Detects any damage to a PNG, and other images that cannot be
     /// decoded.
     #[arg(long, conflicts_with = "backup")]
     read_images: bool,

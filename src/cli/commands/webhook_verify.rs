@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum bytes of a saved delivery. A body has about 20 KiB.
@@ -69,13 +69,13 @@ fn read(source: impl Read, name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn secret(arguments: &Arguments) -> anyhow::Result<Secret> {
+fn secret(arguments: &Arguments) -> anyhow::Result<WebhookSecret> {
     match (&arguments.secret, &arguments.secret_file) {
-        (Some(text), _) => Secret::parse(text).context("--secret"),
+        (Some(text), _) => WebhookSecret::parse(text).context("--secret"),
         (None, Some(path)) => {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("--secret-file {}", path.display()))?;
-            Secret::parse(&text).with_context(|| format!("--secret-file {}", path.display()))
+            WebhookSecret::parse(&text).with_context(|| format!("--secret-file {}", path.display()))
         }
         (None, None) => bail!("no secret; set --secret or --secret-file"),
     }

@@ -2,7 +2,7 @@
 
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::stray_sdk::base_url_advice;
+use crate::compat::wrong_base_url::base_url_advice;
 use actix_web::{HttpRequest, HttpResponse};
 
 const SERVED: &str = "this interface serves generateContent, streamGenerateContent and countTokens of /v1beta/models/{model}, the list at /v1beta/models, and /v1beta/interactions";

@@ -1,13 +1,13 @@
 //! The OpenAI API: images, responses, files and batches.
 
 pub mod batches;
-mod counted_body;
 mod edit_body;
 pub mod edits;
 mod expires_after;
 pub mod files;
 pub mod generations;
 mod image_background;
+mod limited_body;
 mod list_query;
 mod mask;
 mod metadata;

@@ -1,6 +1,6 @@
 //! Reads the form of an edit while it arrives: texts into memory, images into the object store.
 
-use super::counted_body::{CountedBody, check_form};
+use super::limited_body::{LimitedBody, check_form};
 use super::options::{MARKUP, RawOptions, unsupported_markup};
 use crate::application::error::upload_fault;
 use crate::application::submission::generation_request::Input;
@@ -36,7 +36,7 @@ pub async fn receive(
     deadline: Instant,
 ) -> Result<Form, Refusal> {
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
-    let body = CountedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
+    let body = LimitedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
     let read = async {
         // JSON with a wrong charset gets here.
         media_type(request)?;
@@ -53,7 +53,7 @@ pub async fn receive(
 }
 
 struct FormReader<'a> {
-    body: CountedBody,
+    body: LimitedBody,
     inputs: CallInputs<'a>,
     /// Remaining bytes for all texts together.
     text_bytes_left: usize,

@@ -3,7 +3,7 @@
 use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::stray_sdk::base_url_advice;
+use crate::compat::wrong_base_url::base_url_advice;
 use crate::web::problem::catch_panic::GuardedResource;
 use actix_web::guard::fn_guard;
 use actix_web::http::header::{self, HeaderValue};

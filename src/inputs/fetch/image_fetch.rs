@@ -80,7 +80,7 @@ async fn request(ingestion: &Ingestion<'_>, url: Url) -> Result<Source, Failure>
         .iter()
         .any(encoded)
     {
-        return fault("answered with a compressed body, although the request does not accept one");
+        return fault("returned a compressed body, although the request does not accept one");
     }
     Ok(Source::Response(Box::new(response)))
 }
@@ -95,7 +95,7 @@ async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Fai
             return if status == StatusCode::OK {
                 Ok(response)
             } else {
-                fault(format!("answered {status}"))
+                fault(format!("returned {status}"))
             };
         }
         let location = response
@@ -103,11 +103,11 @@ async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Fai
             .get(header::LOCATION)
             .map(HeaderValue::as_bytes);
         let Some(location) = location else {
-            return fault(format!("answered {status} without a Location"));
+            return fault(format!("returned {status} without a Location"));
         };
         let Ok(location) = std::str::from_utf8(location) else {
             return fault(format!(
-                "answered {status} with a Location that is not UTF-8"
+                "returned {status} with a Location that is not UTF-8"
             ));
         };
         let next = match resolve_location(&url, location) {

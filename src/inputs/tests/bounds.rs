@@ -173,9 +173,9 @@ async fn every_fault_found_before_the_deadline_is_reported() {
     let text = faults(&urls, &within(Duration::from_millis(2_500))).await;
     insta::assert_snapshot!(text, @r"
     input_images_urls[0] was not complete after 2.5 seconds
-    input_images_urls[1] answered 404 Not Found
+    input_images_urls[1] returned 404 Not Found
     input_images_urls[2] was not complete after 2.5 seconds
-    input_images_urls[3] answered 404 Not Found
+    input_images_urls[3] returned 404 Not Found
     input_images_urls[4] is not at a public address
     input_images_urls[5] must start with http:// or https://
     ");

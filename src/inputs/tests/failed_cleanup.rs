@@ -174,7 +174,7 @@ async fn a_failure_ends_uploads_that_are_under_way() {
     );
     let text = fault_lines(outcome, &limits);
     assert!(
-        text.ends_with("input_images_urls[1] answered 404 Not Found"),
+        text.ends_with("input_images_urls[1] returned 404 Not Found"),
         "{text}"
     );
     // The cleanup ends before the ingestion returns.

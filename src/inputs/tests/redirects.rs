@@ -118,7 +118,7 @@ async fn a_redirect_without_a_target_is_a_fault() {
     let text = faults(&[server.url("/")], &limits()).await;
     assert_eq!(
         text,
-        "input_images_urls[0] answered 302 Found without a Location"
+        "input_images_urls[0] returned 302 Found without a Location"
     );
 }
 

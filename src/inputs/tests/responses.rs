@@ -168,11 +168,11 @@ async fn every_faulty_entry_is_named_with_its_fault() {
     let faults_of =
         async |paths: [&str; 8]| faults(&paths.map(|path| server.url(path)), &limits()).await;
     insta::assert_snapshot!(faults_of(first).await, @r"
-    input_images_urls[1] answered 404 Not Found
-    input_images_urls[2] answered 500 Internal Server Error
-    input_images_urls[3] answered 204 No Content
-    input_images_urls[4] answered 206 Partial Content
-    input_images_urls[5] answered 304 Not Modified
+    input_images_urls[1] returned 404 Not Found
+    input_images_urls[2] returned 500 Internal Server Error
+    input_images_urls[3] returned 204 No Content
+    input_images_urls[4] returned 206 Partial Content
+    input_images_urls[5] returned 304 Not Modified
     input_images_urls[6] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes
     input_images_urls[7] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes
     ");
@@ -181,7 +181,7 @@ async fn every_faulty_entry_is_named_with_its_fault() {
     input_images_urls[1] is empty
     input_images_urls[3] is a PNG image that ends before its dimensions
     input_images_urls[4] is a JPEG image with a damaged header
-    input_images_urls[5] answered with a compressed body, although the request does not accept one
+    input_images_urls[5] returned a compressed body, although the request does not accept one
     input_images_urls[6] is too large: 100000 x 100000 pixels, where a side may have 16384 and the whole 25000000
     input_images_urls[7] has no pixels: its header says 65535 x 0
     ");
@@ -202,7 +202,7 @@ async fn only_the_identity_content_encoding_is_accepted() {
     .await;
     let good = ["/identity", "/none"].map(|path| server.url(path));
     assert_eq!(run(&good, &limits()).await.unwrap()[0].bytes, 75);
-    let compressed = "answered with a compressed body, although the request does not accept one";
+    let compressed = "returned a compressed body, although the request does not accept one";
     for path in ["/br", "/chain", "/list"] {
         let text = faults(&[server.url(path)], &limits()).await;
         assert_eq!(text, format!("input_images_urls[0] {compressed}"), "{path}");
@@ -266,7 +266,8 @@ async fn a_response_that_is_not_http_is_a_fault() {
     ];
     for path in paths {
         let text = faults(&[server.url(path)], &limits()).await;
-        let expected = "could not be fetched: its host closed the connection early or did not answer with valid HTTP";
+        let expected =
+            "could not be fetched: its host closed the connection early or did not send valid HTTP";
         assert_eq!(text, format!("input_images_urls[0] {expected}"), "{path}");
     }
 }

@@ -42,7 +42,7 @@ fn queues(out: &mut Exposition, sources: &Sources<'_>) {
     .value(&[], sources.system.queue().live());
     out.gauge(
         "tintype_jobs_live_limit",
-        "The number of live jobs at which calls are answered 503.",
+        "The number of live jobs at which calls are rejected with 503.",
     )
     .value(&[], sources.max_live_jobs);
     out.gauge("tintype_waiting_callers", "Callers that wait for a job.")

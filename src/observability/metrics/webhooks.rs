@@ -20,7 +20,7 @@ pub fn collect(out: &mut Exposition, system: &System, depths: Option<&DeliveryDe
     }
     let mut family = out.counter(
         "tintype_webhook_attempts_total",
-        "Attempts by the class of the answer; none means no answer.",
+        "Attempts by the class of the response; none means no response.",
     );
     for (answer, count) in RESPONSE_CLASSES.iter().zip(&stats.attempts) {
         family.value(&[("answer", answer)], read(count));

@@ -213,7 +213,7 @@ impl ExportWorker {
                     self.stats.sent.fetch_add(sent, Ordering::Relaxed);
                     self.stats.dropped.fetch_add(rejected, Ordering::Relaxed);
                     if std::mem::take(&mut self.is_troubled) {
-                        tracing::info!("sending traces to the collector works again");
+                        tracing::info!("trace export recovered");
                     }
                     return;
                 }
@@ -261,7 +261,7 @@ impl ExportWorker {
             let rejected = rejected.as_u64().or_else(as_text).unwrap_or(0);
             return Outcome::Accepted { rejected };
         }
-        let reason = format!("the collector answered {status}");
+        let reason = format!("the collector returned {status}");
         // OTLP/HTTP, "Retryable Response Codes".
         match status {
             StatusCode::TOO_MANY_REQUESTS

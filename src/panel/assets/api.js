@@ -11,7 +11,7 @@ const SIGN_IN_PATHS = ["/session", "/session/operator", "/invitation", "/invitat
 function defaultDetail(status) {
   if (status === 413) return "A proxy in front of the service rejected the size of this request (HTTP 413).";
   if ([502, 503, 504].includes(status)) return `The service is not reachable right now (HTTP ${status}). Try again.`;
-  return `The service answered HTTP ${status} without a reason. Try again.`;
+  return `The service returned HTTP ${status} without details. Try again.`;
 }
 
 /** JavaScript numbers keep this many digits. */
@@ -32,9 +32,9 @@ export class ApiError extends Error {
 
 /** The error text if no answer came: the service may still have made the change. */
 function noAnswerDetail(method, headers) {
-  if (method === "GET") return "The service did not answer. Check the connection and try again.";
-  if (headers?.["Idempotency-Key"]) return "The service did not answer. The request may have arrived. Submit the same form again: it takes effect only once.";
-  return "The service did not answer. The change may have been made. Check before you repeat it.";
+  if (method === "GET") return "The service did not respond. Check the connection and try again.";
+  if (headers?.["Idempotency-Key"]) return "The service did not respond. The request may have arrived. Submit the same form again: it takes effect only once.";
+  return "The service did not respond. The change may have been made. Check before you repeat it.";
 }
 
 /** Sends a request; returns the answer, whatever its status, and its text. */

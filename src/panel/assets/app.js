@@ -226,7 +226,7 @@ async function enter(found) {
 
 function deactivated(isOwner) {
   const words = ["This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run. ",
-    isOwner ? "Until the operator activates it again, you can only read." : null];
+    isOwner ? "Until the operator activates it again, you have read-only access." : null];
   if (session.kind !== "operator") return notice("warn", words);
   const activate = () => attempt(() => call("PATCH", `/accounts/${account.id}`, { active: true }), "Activated", () => {
     setAccount({ ...account, active: true });

@@ -6,7 +6,7 @@ import { badge, bytes, millis, time } from "./format.js";
 
 const MEANING = {
   unknown: "Not used since the start",
-  up: "The last answer was valid",
+  up: "The last response was valid",
   degraded: "In use, but the last attempt failed",
   down: "Not in use after repeated failures",
   probing: "One job is testing it",
@@ -48,7 +48,7 @@ const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": 
 /** Asks for the reason, and pauses the backend. */
 function askPause(name) {
   const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", placeholder: "new driver until 14:00" }), "Shown to operators only.");
-  return dialog({ title: `Pause ${name}?`, text: "The backend gets no new jobs. What it runs goes on. If all backends of a model are paused, its jobs wait.", confirm: "Pause", success: "Paused",
+  return dialog({ title: `Pause ${name}?`, text: "The backend gets no new jobs. Jobs already running on it finish. If all backends of a model are paused, its jobs wait.", confirm: "Pause", success: "Paused",
     fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null }) });
 }
 

@@ -72,7 +72,7 @@ export async function changeKey(path, key, context, done) {
 
 export async function rotateKey(path, key, done) {
   const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Rotate key",
-    text: "The limits and the spending of the key stay.",
+    text: "The key keeps its limits and its recorded spending.",
     fields: [field("Keep the old key working for", h("select", { name: "overlap_hours" },
   [["0", "Revoke now (leaked)"], ["1", "1 hour"], ["24", "1 day"], ["168", "1 week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
   "Until then both keys work.")],

@@ -37,7 +37,7 @@ export function readCounts(data) {
 export function checkCounts({ rate_limit: rate, max_concurrent: live }) {
   const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
   if (rate && !(whole(rate.per_second) && whole(rate.burst))) {
-    throw fieldError("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is needed.");
+    throw fieldError("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is required.");
   }
   if (live !== null && !whole(live)) throw fieldError("max_concurrent", "Enter a whole number from 1 to 1,000,000.");
 }

@@ -72,7 +72,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
 
   function draw() {
     node.removeAttribute("aria-busy");
-    const words = shown.length ? "Show more" : "Search further back";
+    const words = shown.length ? "Show more" : "Search older jobs";
     fill(node, notes,
       shown.length ? h("div", { class: "scroll" }, rows()) : next || searching ? null : typeof none === "function" ? none() : none,
       searching ? h("div", { class: "more" }, progress, stop)
@@ -83,7 +83,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   const skipGap = (cursor) => gaps.find((it) => cursor <= it.from && cursor > it.to)?.to ?? cursor;
 
   function say(cursor, words) {
-    const count = scanned ? `Looked at ${scanned.toLocaleString("en")} ${scanned === 1 ? "job" : "jobs"}, back to` : "Looked back to";
+    const count = scanned ? `Searched ${scanned.toLocaleString("en")} ${scanned === 1 ? "job" : "jobs"}, back to` : "Searched back to";
     progress.textContent = `${count} ${timeOf(cursor)}${words}`;
   }
 

@@ -37,7 +37,7 @@ export async function accounts(main, context) {
       return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then((opened) => {
     // The account may be far down the list, and another one is open.
-    if (opened) followUp(`“${opened.name}” was opened.`, "Go to it", () => choose(opened));
+    if (opened) followUp(`“${opened.name}” was opened.`, "Open account", () => choose(opened));
     return list.load();
   });
   const deposit = (account) => addFunds(account).then(list.load);
@@ -51,7 +51,7 @@ export async function accounts(main, context) {
       return sendLimits(() => call("PATCH", path(account), wanted));
     } }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
   const deactivate = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true, success: "Deactivated",
-    text: "Its keys stop working now, and its people can only read. Accepted jobs still run.",
+    text: "Its keys stop working now, and its people have read-only access. Accepted jobs still run.",
     submit: () => call("PATCH", path(account), { active: false }) }).then(list.load);
   const activate = (account) => attempt(() => call("PATCH", path(account), { active: true }), "Activated", list.load);
   const isOff = (account) => account.active === false;

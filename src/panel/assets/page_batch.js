@@ -53,7 +53,7 @@ export async function batch(main, context) {
     return [
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
-      counts.failed && context.canGenerate ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
+      counts.failed && context.canGenerate ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Retry remaining requests" : "Retry failed requests") : null,
       (status === "in_progress" || counts.queued) && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
     ];
   }

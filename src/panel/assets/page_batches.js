@@ -91,7 +91,7 @@ function submitter(context) {
     try {
       found = { estimate: await sendFile(`${path}?dry_run=true`, draft.file) };
     } catch (error) {
-      found = { error: error.status === 0 ? new Error("The service did not answer. Check the connection, then check the file again.") : error };
+      found = { error: error.status === 0 ? new Error("The service did not respond. Check the connection, then check the file again.") : error };
     }
     if (mine !== lastCheck || context.signal.aborted) return;
     draw(found);
@@ -100,7 +100,7 @@ function submitter(context) {
 
   async function take(file) {
     if (!file) return;
-    if (file.size > MOST_BYTES) { refuse(`${file.name} has ${bytes(file.size)}. A batch may have ${bytes(MOST_BYTES)}. Split the file.`); return; }
+    if (file.size > MOST_BYTES) { refuse(`${file.name} has ${bytes(file.size)}. The limit is ${bytes(MOST_BYTES)}. Split the file.`); return; }
     const isTable = /\.csv$/i.test(file.name) || file.type === TABLE;
     try {
       // Reads the file now, so that the submitted content is the checked content even if the file changes.
@@ -155,7 +155,7 @@ function submitter(context) {
     fill(shown,
       file ? chosen(file, checking || estimate ? null : reload) : null,
       file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt or the input URLs were too long for the record and are no longer stored.`) : null,
-      file?.formats ? notice("warn", `${many(file.formats, "failed request")} asked for a file format. Their images get the format of the backend instead.`) : null,
+      file?.formats ? notice("warn", `${many(file.formats, "failed request")} requested a file format. Their images get the format of the backend instead.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
       error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,
       count ? faults(error.errors) : null,

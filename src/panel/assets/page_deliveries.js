@@ -9,7 +9,7 @@ import { empty, listing } from "./lists.js";
 import { redeliver } from "./redeliver.js";
 
 function request(found) {
-  if (!found) return h("p", { class: "small muted" }, "No request was sent, or the attempt is from before requests were stored.");
+  if (!found) return h("p", { class: "small muted" }, "No request was sent, or the attempt was made before requests were stored.");
   const lines = Object.entries(found.headers).map(([name, value]) => `${name}: ${value}`);
   const cut = found.is_whole ? "" : `\n… (${found.body_bytes} bytes in total)`;
   return code(`${lines.join("\n")}\n\n${found.body}${cut}`);
@@ -80,7 +80,7 @@ export function deliveryList(context, reload, areOpen = false) {
         h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", copyable(id, "the webhook-id"),
           notes.map((note) => ` · ${note}`), it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: toggleRequest }, shown ? "Hide request" : "Show request") : null,
-          context.canChange && !isGone ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),
+          context.canChange && !isGone ? h("button", { class: "button slim", type: "button", onclick: resend }, "Resend") : null)),
       count ? h("ol", { class: "timeline" }, it.attempts.map((tried, at) => outcome(tried, at, shown))) : h("p", { class: "muted" }, "The first attempt has not started yet.")));
   }
 
@@ -118,7 +118,7 @@ export async function deliveries(main, context) {
     show: (rows) => h("div", {}, rows.map(show)),
     none: noneOf("deliveries", () => filters, "deliveries", empty("No deliveries yet", "A job that ends creates one, if the account has a webhook.")) });
   const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: filters.webhook_id, url: hooks.find(([id]) => id === filters.webhook_id)[1] }, list.load));
-  const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
+  const many = h("button", { class: "button", type: "button", onclick: resend }, "Resend failed…");
   const offer = () => { many.hidden = !registered.has(filters.webhook_id) || filters.status === "delivered"; };
   offer();
   const change = ({ target }) => { filters[target.name] = target.value; keepFilters("deliveries", { ...filters, open: asked }); offer(); list.restart(); };

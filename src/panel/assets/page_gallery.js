@@ -21,7 +21,7 @@ export async function gallery(main, context) {
 
   function drawBar() {
     const [first, second] = chosen.values();
-    fill(bar, first ? h("div", { class: "row wraps spread" }, h("span", {}, second ? "Two images are chosen." : "Choose a second image to compare."),
+    fill(bar, first ? h("div", { class: "row wraps spread" }, h("span", {}, second ? "Two images selected." : "Choose a second image to compare."),
       h("span", { class: "row" }, h("button", { class: "button quiet", type: "button", onclick: () => { chosen.clear(); drawBar(); mark(); } }, "Clear"),
         second ? h("button", { class: "button main", type: "button", onclick: () => sideBySide([first, second], context) }, "Compare") : null)) : null);
   }

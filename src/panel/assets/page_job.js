@@ -35,12 +35,12 @@ const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until
 
 /** Asks, then deletes the image. */
 const deleteImage = (job, context) => dialog({ title: "Delete this image?", success: "Deleted", confirm: "Delete", danger: true,
-  text: "The image and its thumbnails are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
+  text: "The image and its thumbnails are deleted for everyone, and its URLs stop working. The job and its charge stay on record. Backups keep their copy until they are removed.",
   submit: () => remove(`${context.base}/jobs/${job.job_id}/picture`) });
 
 /** Asks, then erases the content. */
 const eraseJob = (job, context) => dialog({ title: "Erase the content of this job?", success: "Erased", confirm: "Erase", danger: true,
-  text: "The prompt, the metadata, the callback, the input URLs, the image, and what the deliveries have sent and received are deleted for everyone. The job stays, with its charge. Backups keep their copy until they are removed.",
+  text: "The prompt, the metadata, the callback, the input URLs, the image, and what the deliveries have sent and received are deleted for everyone. The job and its charge stay on record. Backups keep their copy until they are removed.",
   submit: () => remove(`${context.base}/jobs/${job.job_id}/content`) });
 
 /** The prompt of a job in a sentence. */
@@ -57,7 +57,7 @@ const SHOWN_WIDTH = 1024;
 /** `model` is the model of a queued job. */
 function stage(job, model, context, reload) {
   const address = imageAt(context.base, job.job_id);
-  if (job.image_deleted) return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "The image was deleted"), "The job stays, with its charge."));
+  if (job.image_deleted) return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "The image was deleted"), "The job and its charge stay on record."));
   if (job.status === "done") {
     const { width, height } = job.picture;
     const image = h("img", { src: imageAt(context.base, job.job_id, SHOWN_WIDTH), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width, height,
@@ -92,7 +92,7 @@ const sendsWebhook = (job) => !job.batch_id && job.origin === "native";
 function noDelivery(job) {
   if (job.batch_id) return ["Jobs of a batch send no webhook. The ", h("a", { href: `#/batches/${job.batch_id}` }, "batch"), " sends one when it ends."];
   if (job.origin === "synchronous") return "No webhook is called, because the caller waits for the result.";
-  if (job.origin === "background") return "No webhook is called, because the caller looks the result up.";
+  if (job.origin === "background") return "No webhook is called, because the caller polls for the result.";
   return job.finished_at ? "No webhook was called: none was registered when the job ended." : "The webhook is called when the job ends.";
 }
 

@@ -21,7 +21,7 @@ export const systemBadge = (key) => (key.system ? h("span", { class: "badge plai
 
 export const deactivateKey = (path, key) => dialog({
   title: key.system ? "Turn off the playground?" : `Deactivate “${key.name}”?`, confirm: "Deactivate", danger: true,
-  text: key.system ? "The panel charges images of the playground to this key. While it is inactive, the playground refuses to generate. You can activate it again at any time."
+  text: key.system ? "The panel charges images of the playground to this key. While it is inactive, the playground cannot generate images. You can activate it again at any time."
     : "Programs that use this key are refused at once. You can activate it again at any time.",
   submit: async () => { await call("PATCH", `${path}/${key.key_id}`, { active: false }); toast("Deactivated"); },
 });

@@ -20,7 +20,7 @@ const COLUMNS = [
   { title: "Started", kind: "fit", cell: (it) => time(it.started_at) },
 ];
 
-const ALONE = "This is a single process with its records in its own data directory. Most installations need no more. Several nodes share their records in PostgreSQL ([storage] url) and their images in a bucket ([storage] objects).";
+const ALONE = "This is a single process with its records in its own data directory. This is enough for most installations. Several nodes share their records in PostgreSQL ([storage] url) and their images in a bucket ([storage] objects).";
 const SHARED = "The processes that share the database. Each runs jobs, and takes over the jobs of a node that dies.";
 
 export async function nodes(main, context) {

@@ -36,10 +36,10 @@ function notices(view, context, deposit) {
   const { paused, webhooks } = view;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
-    paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
-      : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
+    paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are rejected with 503. Queued jobs wait.`)
+      : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are rejected with 503. Queued jobs wait.`) : null,
     lowBalance(view, context, deposit),
-    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
+    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then resend them.") : null,
   ];
 }
 

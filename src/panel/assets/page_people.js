@@ -12,7 +12,7 @@ const link = (person) => reveal({ title: "Invitation", value: person.invitation_
 
 const role = (chosen) => field("Role", h("select", { name: "role" },
   h("option", { value: "owner", selected: chosen === "owner" }, "Owner: can make changes"),
-  h("option", { value: "viewer", selected: chosen === "viewer" }, "Viewer: can only read")));
+  h("option", { value: "viewer", selected: chosen === "viewer" }, "Viewer: read-only access")));
 
 export async function people(main, context) {
   const path = `${context.base}/people`;

@@ -67,7 +67,7 @@ async function jobOf(id, context) {
 
 export async function playground(main, context) {
   if (!context.canGenerate) {
-    fill(main, head("Playground"), notice("warn", context.isActive ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
+    fill(main, head("Playground"), notice("warn", context.isActive ? "You have read-only access to this account, so you cannot generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
     return null;
   }
   const wanted = context.search.get("again");
@@ -184,7 +184,7 @@ export async function playground(main, context) {
     }
     const reasons = (error.errors ?? []).map(({ message }) => sentence(message));
     // The alert of the form announces an error without a field.
-    say([error.status === 0 ? "No answer." : "Not accepted.", ...reasons].join(" "));
+    say([error.status === 0 ? "No response." : "Not accepted.", ...reasons].join(" "));
   }
 
   /** The page may have missed that a pause has begun or ended. */

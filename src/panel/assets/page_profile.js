@@ -21,7 +21,7 @@ export async function profile(main, context) {
   fill(main, head("Profile", person ? `${session.email}, ${session.role} of ${session.account_name}` : "Signed in with the operator token."),
     h("div", { class: "halves" }, person ? password : null,
       h("section", { class: "card stack" }, h("h2", {}, "Sessions"),
-        h("p", { class: "muted" }, "A session ends after 12 hours without use, and after two weeks in any case."),
+        h("p", { class: "muted" }, "A session ends after 12 hours of inactivity, or after two weeks at the latest."),
         h("div", { class: "row wraps" }, h("button", { class: "button", type: "button", onclick: () => attempt(signOut) }, "Sign out"),
           h("button", { class: "button danger", type: "button", onclick: everywhere }, "Sign out everywhere")))),
     h("p", { class: "small muted version" }, `Tintype ${session.version}`));

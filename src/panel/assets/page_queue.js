@@ -20,7 +20,7 @@ function figure({ model, queued, running, oldest_created_at: oldest }, pause) {
   const paused = pauseOf(pause, model);
   return h("div", { class: "card figure" },
     h("span", { class: "label" }, model, paused ? [" ", badge("paused")] : null), h("span", { class: "value" }, plural(queued, "job")),
-    h("span", { class: "small muted" }, [`${count(running)} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")),
+    h("span", { class: "small muted" }, [`${count(running)} running`, oldest ? `the oldest has waited ${waited(oldest)}` : null].filter(Boolean).join(", ")),
     paused?.reason ? h("div", { class: "small wrap warn-text" }, paused.reason) : null);
 }
 
@@ -57,7 +57,7 @@ export async function queue(main, context) {
     const before = new Date().toISOString();
     const whose = accounts.find(([id]) => id && id === filters.account_id)?.[1];
     const which = [filters.tier ? `of the model ${filters.tier}` : "of all models", whose ? `of ${whose}` : "of all accounts"].join(", ");
-    return dialog({ title: `Cancel ${plural(number, "queued job")}?`, text: `This cancels the jobs that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
+    return dialog({ title: `Cancel ${plural(number, "queued job")}?`, text: `This cancels the jobs waiting now, ${which}. Their reservations are released, and their webhooks are called.`,
       confirm: `Cancel ${plural(number, "job")}`, dismiss: "Keep them", danger: true,
       submit: async () => {
         let canceled = 0, part;
@@ -76,7 +76,7 @@ export async function queue(main, context) {
     fill(list,
       h("div", { class: "row wraps spread" }, h("h2", {}, `${plural(waiting, "job")} waiting`),
         waiting ? h("button", { class: "button danger", type: "button", onclick: () => cancelAll(waiting) }, `Cancel all ${count(waiting)}`) : null),
-      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(columns, data, "Queued jobs", (it) => it.job_id)) : empty("No jobs wait", "Every accepted job has started.")),
+      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(columns, data, "Queued jobs", (it) => it.job_id)) : empty("No jobs waiting", "Every accepted job has started.")),
       data.length < waiting ? h("p", { class: "small muted" }, `The next ${most} of each model are listed.`) : null);
     fill(pauses, switches(pause, reload));
   }

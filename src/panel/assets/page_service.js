@@ -53,7 +53,7 @@ export async function service(main, context) {
         figure("Running", count(stats.running), `${count(stats.live_jobs)} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", count(stats.throughput.done), `${count(stats.throughput.failed)} failed`),
         figure("Deliveries pending", count(stats.webhooks_pending))),
-      h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
+      h("p", { class: "small muted" }, "Last backup of the records while the service was running: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
       h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)),
       operatorWebhook(hook, reload));
   };

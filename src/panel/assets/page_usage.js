@@ -78,5 +78,5 @@ export const allUsage = (main, context) => page(main, context, {
   sheets: ({ accounts, account_count: count }) => sheet("By account", accounts,
     { title: "Account", kind: "rest", cell: (it) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, "#/usage") }, h("span", { class: "clip" }, it.account_name)) },
     (it) => it.account_id,
-    count > accounts.length ? `The ${accounts.length} accounts that spent most, of ${count}. The CSV file has all of them.` : null),
+    count > accounts.length ? `Top ${accounts.length} accounts by spend, of ${count}. The CSV file has all of them.` : null),
 });

@@ -33,7 +33,7 @@ export async function webhooks(main, context) {
   const actions = (webhook) => {
     const own = `${path}/${webhook.webhook_id}`;
     const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
-    const rotate = () => dialog({ title: "New secret?", text: "X-Signature uses the new secret at once. webhook-signature carries both for 24 hours.", confirm: "Create new secret",
+    const rotate = () => dialog({ title: "Rotate the signing secret?", text: "X-Signature uses the new secret at once. webhook-signature carries both for 24 hours.", confirm: "Rotate secret",
       submit: () => post(`${own}/rotate-secret`) }).then((changed) => { if (changed) reveal({ title: "Your new secret", text: "Configure your receiver with it now.", value: changed.secret }); });
     const test = () => attempt(async () => {
       const sent = await post(`${own}/test`);
@@ -50,7 +50,7 @@ export async function webhooks(main, context) {
     const deleteWebhook = () => dialog({ title: "Delete this webhook?", success: "Deleted", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(reload);
     return h("div", { class: "row" }, webhook.active ? slim("Send a test", test) : slim("Activate", activate), menu(`More actions for ${webhook.url}`, [
-      ["Show secret", show], ["New secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Send failed again…", resend] : null, ["Delete", deleteWebhook, "danger"]]));
+      ["Show secret", show], ["Rotate secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Resend failed…", resend] : null, ["Delete", deleteWebhook, "danger"]]));
   };
   const rate = ({ delivered, failed, pending }, all) => {
     const ended = delivered + failed;
@@ -63,7 +63,7 @@ export async function webhooks(main, context) {
         h("span", { class: "badge plain" }, webhook.encoding))),
     h("p", { class: "small muted" }, at === 0 ? "Receives every job that names no callback_url, because it is the oldest webhook, and the jobs that name its URL."
       : "Receives only the jobs that name its URL as their callback_url."),
-    webhook.active ? null : notice("warn", "Nothing is sent to this webhook. Its deliveries fail and stay in the log: activate it, then choose “Send failed again…”."),
+    webhook.active ? null : notice("warn", "Nothing is sent to this webhook. Its deliveries fail and stay in the log: activate it, then choose “Resend failed…”."),
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ",
       rate(outcomes.webhooks[webhook.webhook_id] ?? { delivered: 0, failed: 0, pending: 0 }, outcomes.all), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? actions(webhook) : null));

@@ -29,7 +29,7 @@ export function switches(pause, reload) {
       "Shown to callers in the 503 response and in the list of models.");
     // The API names this field `reasons`.
     reason.dataset.field = "reasons";
-    return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. Queued jobs wait, running jobs finish.",
+    return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are rejected with 503. Queued jobs wait, running jobs finish.",
       confirm: isOn(pause, name) ? "Save" : "Pause", success: isOn(pause, name) ? "Saved" : "Paused", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(reload);
   };
   const one = (name, label, note) => {
@@ -50,5 +50,5 @@ export function switches(pause, reload) {
     h("div", { class: "row wraps spread" }, h("h2", {}, "Pause"), h("p", { class: "muted small" }, "Pauses survive a restart.")),
     h("div", { class: "pauses" },
       one("project", "everything", "Rejects new requests for all models, with 503."),
-      TIERS.map((tier) => one(tier, tier, pause.project ? "Paused with everything." : "Accepts new requests."))));
+      TIERS.map((tier) => one(tier, tier, pause.project ? "Paused because everything is paused." : "Accepts new requests."))));
 }

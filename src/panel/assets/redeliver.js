@@ -1,4 +1,4 @@
-// Sends failed deliveries of a webhook again: asks for the range, shows the count, then sends.
+// Resends failed deliveries of a webhook: asks for the range, shows the count, then sends.
 import { field, h } from "./dom.js";
 import { get, post, query } from "./api.js";
 import { dialog, toast } from "./dialogs.js";
@@ -13,7 +13,7 @@ export async function redeliver(path, webhook, reload) {
   const own = `${path}/${webhook.webhook_id}/redeliver`;
   // Deliveries that fail after the confirmation are not included.
   const to = new Date();
-  const asked = await dialog({ title: "Send failed deliveries again", text: webhook.url, confirm: "Count",
+  const asked = await dialog({ title: "Resend failed deliveries", text: webhook.url, confirm: "Count",
     fields: [field("Created in", h("select", { name: "span" }, SPANS.map(([value, words]) => h("option", { value }, words))))],
     submit: async (data) => {
       const span = Number(data.get("span"));
@@ -24,7 +24,7 @@ export async function redeliver(path, webhook, reload) {
   const { range, failed, all } = asked;
   if (!failed && all) { toast("No delivery failed in this period"); return; }
   const many = all ? plural(failed) : `${plural(failed)} or more`;
-  await dialog({ title: `Send ${many} again?`, text: "Each gets a new set of attempts.", confirm: `Send ${all ? failed : "all"} again`,
+  await dialog({ title: `Resend ${many}?`, text: "Each gets a new set of attempts.", confirm: `Resend ${all ? failed : "all"}`,
     submit: async () => {
       let sent = 0, cursor = null;
       do {

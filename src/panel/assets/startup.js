@@ -15,7 +15,7 @@ addEventListener("load", () => {
   } catch { /* storage may be switched off */ }
   const app = document.getElementById("app");
   if (reloads >= MAX_RELOADS) {
-    app.textContent = "The panel could not start. Reload this page in a few minutes. If that does not help, tell the operator of the service.";
+    app.textContent = "The panel could not start. Reload this page in a few minutes. If that does not help, contact the operator of the service.";
     return;
   }
   app.textContent = "A new version of Tintype is being installed. This page reloads.";

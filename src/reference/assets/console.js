@@ -56,7 +56,7 @@ function bodies(list, area, changed) {
 function secretNote(auth) {
   const note = h("p", { class: "small" });
   const draw = () => fill(note, auth.secret() ? null : "Enter your ", h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); auth.ask(); } }, auth.label),
-    auth.secret() ? " is sent with the request." : " first: without it, the answer is 401.");
+    auth.secret() ? " is sent with the request." : " first: without it, the response is 401.");
   addEventListener("secret", draw, { signal: auth.leaving });
   draw();
   return note;

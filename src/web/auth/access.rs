@@ -139,7 +139,7 @@ async fn scoped_caller(request: &HttpRequest) -> Result<Caller, Problem> {
 
 async fn operator_call(request: HttpRequest) -> Result<OperatorCall, Problem> {
     let caller = caller(&request).await?;
-    caller.operate()?;
+    caller.require_operator()?;
     Ok(OperatorCall(caller))
 }
 
@@ -148,7 +148,7 @@ async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
     let id = id(&request, "account_id").ok_or_else(accounts::no_account)?;
     let account = accounts::find(service::<Core>(&request)?, &caller, id).await?;
     if is_change(request.method()) {
-        caller.change_in(&account)?;
+        caller.authorize_change(&account)?;
     }
     Ok(OfAccount {
         caller: caller.within(account.id),

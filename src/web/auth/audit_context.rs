@@ -17,6 +17,10 @@ pub fn origin(request: &HttpRequest, accounts: &AccountService) -> CallOrigin {
     }
 }
 
-pub fn of(actor: Actor, request: &HttpRequest, accounts: &AccountService) -> AuditContext {
+pub fn from_request(
+    actor: Actor,
+    request: &HttpRequest,
+    accounts: &AccountService,
+) -> AuditContext {
     AuditContext::new(actor, &origin(request, accounts))
 }

@@ -60,12 +60,12 @@ codes!(
         "the available balance of 0.01 USD does not cover the price of 0.134 USD; add funds to the account";
     KeyLimitReached = 402, "key_limit_reached", "Spend limit of the API key reached",
         "a spend limit of the key (daily, monthly or total) does not cover the price",
-        "see `GET /key`; raise the limit, or wait for the next day or month (UTC)", "later",
-        "the API key has a spend limit of 5.00 USD in total, of which 4.958 USD is spent or reserved; the price is 0.134 USD; raise it, or use another key";
+        "see `GET /key`; raise the limit, or wait until the next UTC day or month", "later",
+        "the API key has a spend limit of 5.00 USD in total, of which 4.958 USD is spent or reserved; the price is 0.134 USD; raise the limit, or use another key";
     AccountLimitReached = 402, "account_limit_reached", "Spend limit of the account reached",
         "a spend limit that the operator has set for the account (daily or monthly) does not cover the price; another key does not help",
-        "ask the operator; or wait until reserved jobs have ended, or for the next day or month (UTC)", "later",
-        "the account has a spend limit of 50.00 USD a day (UTC), of which 49.90 USD is spent or reserved; the price is 0.134 USD; wait for the next day, or ask the operator to raise it";
+        "ask the operator; or wait until reserved jobs have ended, or until the next UTC day or month", "later",
+        "the account has a spend limit of 50.00 USD a day (UTC), of which 49.90 USD is spent or reserved; the price is 0.134 USD; wait until the next UTC day, or ask the operator to raise the limit";
     ModelNotAllowed = 403, "model_not_allowed", "Model not allowed for this API key",
         "the key is not scoped for this model",
         "see `allowed` in `GET /models`; widen the scope of the key", "later",
@@ -91,9 +91,9 @@ codes!(
         "check the path, the id and the account of the key", "no",
         "there is no such job";
     MethodNotAllowed = 405, "method_not_allowed", "Method not allowed",
-        "the path has other methods",
+        "the path does not support this method",
         "see the header `Allow`", "no",
-        "this path takes GET, HEAD";
+        "this path supports GET and HEAD";
     RequestTimeout = 408, "request_timeout", "Request timeout",
         "the body did not arrive in time (30 seconds by default)",
         "send it again", "yes",
@@ -104,7 +104,7 @@ codes!(
         "the job is already done";
     Gone = 410, "gone", "Gone",
         "the image was deleted, on demand or after its retention (30 days by default). In a bucket, the store responds instead, usually with 404",
-        "create the image again; keep a copy next time, or make the job a favourite in the panel", "no",
+        "generate the image again; keep a copy next time, or make the job a favourite in the panel", "no",
         "the image was deleted";
     PayloadTooLarge = 413, "payload_too_large", "Request body too large",
         "the body is larger than the call accepts: by default 1 MiB of JSON, 16 MiB for a batch",

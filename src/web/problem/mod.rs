@@ -63,7 +63,12 @@ impl Problem {
 
     /// 405 with the methods that the path accepts.
     pub fn method_not_allowed(allow: &str) -> Self {
-        let problem = Self::new(Code::MethodNotAllowed, format!("this path takes {allow}"));
+        let methods = match allow.rsplit_once(", ") {
+            Some((others, last)) => format!("{others} and {last}"),
+            None => allow.to_owned(),
+        };
+        let detail = format!("this path supports {methods}");
+        let problem = Self::new(Code::MethodNotAllowed, detail);
         match HeaderValue::from_str(allow) {
             Ok(value) => problem.with_header(header::ALLOW, value),
             Err(_) => problem,

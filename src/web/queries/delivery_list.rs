@@ -45,12 +45,12 @@ impl Filter {
     }
 }
 
-pub async fn of_all(request: &HttpRequest, core: &web::Data<Core>) -> HttpResult {
+pub async fn for_all_accounts(request: &HttpRequest, core: &web::Data<Core>) -> HttpResult {
     list(request, core, Filter::default(), Filter::NAMES).await
 }
 
 /// No filter can select another account.
-pub async fn of_account(
+pub async fn for_account(
     account: AccountId,
     request: &HttpRequest,
     core: &web::Data<Core>,

@@ -28,7 +28,7 @@ const MAX_MEMBERS: usize = 10;
 
 /// # Errors
 /// 422 with every invalid parameter
-pub fn of(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
+pub fn from_request(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
     read_all(request, NAMES)
 }
 

@@ -11,7 +11,7 @@ const NAMES: &[&str] = &["kind", "job_id", "from", "to"];
 
 /// # Errors
 /// 422 with every invalid parameter
-pub fn of(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
+pub fn from_request(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
     let mut filter = LedgerFilter::default();
     let take = |name: &str, value: &str| read(&mut filter, name, value);
     let window = paging::filtered_window(request, NAMES, take)?;

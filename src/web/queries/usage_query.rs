@@ -20,7 +20,7 @@ pub struct UsageQuery {
 ///
 /// # Errors
 /// 422 with every invalid parameter
-pub fn of(request: &HttpRequest, today: i64) -> Result<UsageQuery, Problem> {
+pub fn from_request(request: &HttpRequest, today: i64) -> Result<UsageQuery, Problem> {
     let (mut range, mut key) = (DayRange::default(), None);
     let (limit, after) =
         paging::limit_and_cursor(request, &NAMES, parse_cursor, |name, value| match name {

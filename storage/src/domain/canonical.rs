@@ -1,7 +1,7 @@
 //! The canonical text of a JSON value, which is signed and sent.
 //!
-//! A receiver may check the raw bytes, or parse and re-serialise them as the specification says ("Signature"). Both succeed if
-//! the text equals the output of the receiver's own serialiser. Serialisers differ, so there are two encodings: Python's and
+//! A receiver may check the raw bytes, or parse and re-serialize them as the specification says ("Signature"). Both succeed if
+//! the text equals the output of the receiver's own serializer. Serialisers differ, so there are two encodings: Python's and
 //! JavaScript's.
 
 use super::json::Json;
@@ -9,7 +9,7 @@ use super::named_enum::named_enum;
 use serde::{Deserialize, Serialize};
 
 named_enum!(
-    /// The serialiser whose output the text equals.
+    /// The serializer whose output the text equals.
     Encoding {
         /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
         Ascii = "ascii",

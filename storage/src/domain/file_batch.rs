@@ -101,7 +101,7 @@ impl FileBatch {
         batch
     }
 
-    /// When the results of a batch that ended at `ended` expire. `retention` is that of images; `None` keeps them for ever.
+    /// When the results of a batch that ended at `ended` expire. `retention` is that of images; `None` keeps them forever.
     pub fn results_expire_at(
         &self,
         ended: Timestamp,

@@ -7,7 +7,7 @@ use super::ids::JobId;
 use super::json::Json;
 use super::payload::{self, Ending};
 use super::request::MAX_METADATA_DEPTH;
-use super::secret::Secret;
+use super::secret::WebhookSecret;
 use super::signature::{standard_signature, x_signature};
 use super::time::Timestamp;
 use super::verification::{Headers, SignedText, verify_standard, verify_x_signature};
@@ -25,8 +25,8 @@ const IMAGE_URL: &str =
     "https://tintype.example/files/results%2Fa.png?expires=1795086400&signature=00ff";
 const ERROR: &str = "blocked for safety: the prompt asks for \"more\" than <this> & that";
 
-fn secret(text: &str) -> Secret {
-    Secret::from_random(Sha256::digest(text).into())
+fn secret(text: &str) -> WebhookSecret {
+    WebhookSecret::from_random(Sha256::digest(text).into())
 }
 
 /// A version 7 id that every run reproduces, so the file changes only with the behaviour.
@@ -69,7 +69,7 @@ fn vector(number: usize, case: &Case, encoding: Encoding) -> Value {
         "image_url": matches!(case.kind, Kind::Done).then_some(IMAGE_URL),
         "error": matches!(case.kind, Kind::Failed).then_some(ERROR),
         "metadata": case.metadata,
-        "secrets": secrets.iter().map(Secret::text).collect::<Vec<_>>(),
+        "secrets": secrets.iter().map(WebhookSecret::text).collect::<Vec<_>>(),
         "webhook_id": id.to_string(),
         "timestamp": timestamp,
         "body": body,
@@ -88,7 +88,7 @@ fn all() -> Value {
         .collect();
     json!({
         "note": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
-                 some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
+                 some verifiers that re-serialize from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
         "vectors": vectors,
     })
 }
@@ -126,7 +126,7 @@ fn every_recorded_delivery_verifies_with_each_of_its_secrets() {
         let now = Timestamp::from_millis(vector["timestamp"].as_i64().unwrap() * 1000);
         let body = text("body").as_bytes();
         for (age, shown) in vector["secrets"].as_array().unwrap().iter().enumerate() {
-            let secret = Secret::parse(shown.as_str().unwrap()).unwrap();
+            let secret = WebhookSecret::parse(shown.as_str().unwrap()).unwrap();
             assert_eq!(
                 verify_standard(&secret, &headers, body, now),
                 Ok(()),

@@ -9,14 +9,14 @@ pub const PREFIX: &str = "whsec_";
 
 /// 256 random bits. Stored only encrypted; no message contains it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret([u8; 32]);
+pub struct WebhookSecret([u8; 32]);
 
 /// Does not repeat the text, which may be a mistyped secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a webhook secret: expected whsec_ and 44 characters of base64 (32 bytes)")]
 pub struct NotASecret;
 
-impl Secret {
+impl WebhookSecret {
     /// `random` must come from a cryptographically secure generator.
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(random)
@@ -40,9 +40,9 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(not shown)")
+        f.write_str("WebhookSecret(not shown)")
     }
 }
 
@@ -52,15 +52,15 @@ mod tests {
 
     #[test]
     fn a_secret_is_read_back_from_its_text() {
-        let secret = Secret::from_random([0xfb; 32]);
+        let secret = WebhookSecret::from_random([0xfb; 32]);
         let text = secret.text();
         assert_eq!(text.len(), 6 + 44);
-        assert_eq!(Secret::parse(&format!(" {text}\n")), Ok(secret));
+        assert_eq!(WebhookSecret::parse(&format!(" {text}\n")), Ok(secret));
     }
 
     #[test]
     fn malformed_secrets_are_refused() {
-        let text = Secret::from_random([7; 32]).text();
+        let text = WebhookSecret::from_random([7; 32]).text();
         let short = format!("{PREFIX}{}", STANDARD.encode([7; 31]));
         let unpadded = text.trim_end_matches('=');
         for bad in [
@@ -72,13 +72,13 @@ mod tests {
             unpadded,
             "whsec_é",
         ] {
-            assert_eq!(Secret::parse(bad), Err(NotASecret), "{bad}");
+            assert_eq!(WebhookSecret::parse(bad), Err(NotASecret), "{bad}");
         }
     }
 
     #[test]
     fn no_message_contains_the_secret() {
-        let secret = Secret::from_random(*b"0123456789abcdef0123456789abcdef");
+        let secret = WebhookSecret::from_random(*b"0123456789abcdef0123456789abcdef");
         let shown = format!("{secret:?} {secret:#?} {NotASecret}");
         assert!(!shown.contains("0123") && !shown.contains(&secret.text()[6..12]));
     }

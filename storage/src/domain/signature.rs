@@ -1,6 +1,6 @@
 //! The two signatures of each delivery: HMAC-SHA256 over a text with the sending time.
 
-use super::secret::Secret;
+use super::secret::WebhookSecret;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,7 +12,7 @@ pub(super) const STANDARD_PREFIX: &str = "v1,";
 /// The value of `X-Signature` (specification, "Signature"): `sha256=` and lower-case hex.
 ///
 /// `timestamp` is in Unix seconds; `body` is the canonical text. The key is the secret's whole text, prefix included.
-pub fn x_signature(secret: &Secret, timestamp: i64, body: &str) -> String {
+pub fn x_signature(secret: &WebhookSecret, timestamp: i64, body: &str) -> String {
     let mac = x_mac(secret, &timestamp.to_string(), body.as_bytes());
     format!("{X_PREFIX}{}", hex::encode(mac.finalize().into_bytes()))
 }
@@ -20,8 +20,13 @@ pub fn x_signature(secret: &Secret, timestamp: i64, body: &str) -> String {
 /// The value of `webhook-signature` (Standard Webhooks 1.0.0): an entry for each secret, newest first.
 ///
 /// `id` is the delivery's, `timestamp` in Unix seconds, `body` the sent bytes. The key is the secret's decoded bytes.
-pub fn standard_signature(secrets: &[Secret], id: &str, timestamp: i64, body: &str) -> String {
-    let entry = |secret: &Secret| {
+pub fn standard_signature(
+    secrets: &[WebhookSecret],
+    id: &str,
+    timestamp: i64,
+    body: &str,
+) -> String {
+    let entry = |secret: &WebhookSecret| {
         let mac = standard_mac(secret, id, &timestamp.to_string(), body.as_bytes());
         format!(
             "{STANDARD_PREFIX}{}",
@@ -31,12 +36,12 @@ pub fn standard_signature(secrets: &[Secret], id: &str, timestamp: i64, body: &s
     secrets.iter().map(entry).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn x_mac(secret: &Secret, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+pub(super) fn x_mac(secret: &WebhookSecret, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
     mac(secret.text().as_bytes(), [timestamp.as_bytes(), body])
 }
 
 pub(super) fn standard_mac(
-    secret: &Secret,
+    secret: &WebhookSecret,
     id: &str,
     timestamp: &str,
     body: &[u8],
@@ -67,7 +72,7 @@ mod tests {
     fn a_known_delivery_has_known_signatures() {
         // Computed with `openssl dgst -sha256`: -hmac over the text for one, -mac hmac -macopt hexkey over the bytes for the
         // other.
-        let secret = Secret::from_random([0x01; 32]);
+        let secret = WebhookSecret::from_random([0x01; 32]);
         assert_eq!(
             secret.text(),
             "whsec_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
@@ -76,7 +81,7 @@ mod tests {
             x_signature(&secret, 1_795_000_000, r#"{"a":1}"#),
             "sha256=05325f5f451c137bfcfde20b5fa441147937d732cf1e7d437c5fa84800cd373a"
         );
-        let other = Secret::from_random([0x02; 32]);
+        let other = WebhookSecret::from_random([0x02; 32]);
         assert_eq!(
             standard_signature(&[secret, other], "msg_1", 1_795_000_000, r#"{"a":1}"#),
             "v1,0Tgp2Y5BE7k9LCi+mXxJ+8IDDeQ1LWvuNlQLiVnGJe4= v1,lr7DgIfvq59O55u3Nnqk0cscfYR/JJHcoLZYyP4yPTg="

@@ -6,7 +6,7 @@
 use super::canonical::{Encoding, canonical};
 use super::json::Json;
 use super::request::MAX_METADATA_DEPTH;
-use super::secret::Secret;
+use super::secret::WebhookSecret;
 use super::signature::{STANDARD_PREFIX, X_PREFIX, standard_mac, x_mac};
 use super::time::Timestamp;
 use base64::Engine;
@@ -40,7 +40,7 @@ pub struct Headers<'a> {
 pub enum SignedText {
     /// The received bytes.
     Raw,
-    /// The body parsed and serialised again in this encoding: an intermediary had rewritten it.
+    /// The body parsed and serialized again in this encoding: an intermediary had rewritten it.
     Rewritten(Encoding),
 }
 
@@ -87,9 +87,9 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Verifies `X-Signature` in constant time: over the raw body, or else over the body parsed and serialised again.
+/// Verifies `X-Signature` in constant time: over the raw body, or else over the body parsed and serialized again.
 pub fn verify_x_signature(
-    secret: &Secret,
+    secret: &WebhookSecret,
     headers: &Headers<'_>,
     body: &[u8],
     now: Timestamp,
@@ -125,7 +125,7 @@ pub fn verify_x_signature(
 
 /// Verifies `webhook-signature` in constant time over the raw body: one matching entry is enough.
 pub fn verify_standard(
-    secret: &Secret,
+    secret: &WebhookSecret,
     headers: &Headers<'_>,
     body: &[u8],
     now: Timestamp,

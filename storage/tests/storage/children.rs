@@ -125,7 +125,7 @@ fn fill(directory: &Path) {
     for number in 0..1_000_000u32 {
         let key = number.to_be_bytes().to_vec();
         let answer = submit_waiting(&engine, vec![(key, Some(vec![7; 9_000]))]);
-        // A commit without an answer within a minute would hang for ever.
+        // A commit without an answer within a minute would hang forever.
         match answer.recv_timeout(Duration::from_secs(60)) {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => say(&format!("refused: {error}")),

@@ -1,4 +1,4 @@
-//! Closing: queued commits are written, later ones are refused, and nothing waits for ever.
+//! Closing: queued commits are written, later ones are refused, and nothing waits forever.
 
 use crate::sled_durable::Gate;
 use crate::support::no_failure;

@@ -1,4 +1,4 @@
-//! A failing or hanging disk: reported once, final, and nothing waits for ever.
+//! A failing or hanging disk: reported once, final, and nothing waits forever.
 
 use crate::children::{Running, child_under};
 use crate::sled_durable::{Gate, OpensGate};
@@ -148,7 +148,7 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     assert_eq!(gate.passed(), 1);
 }
 
-/// Bounds a close that might hang for ever.
+/// Bounds a close that might hang forever.
 fn close_within_a_minute(engine: &Arc<SledEngine>) {
     let (sender, closed) = crossbeam_channel::bounded(1);
     let engine = Arc::clone(engine);

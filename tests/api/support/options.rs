@@ -35,7 +35,7 @@ pub enum OneNode {
     Connections,
     /// `[limits] ingest_bytes` holds for each node.
     Memory,
-    /// Only the node that answered a call, or whose caller disconnected, recognises a repeat without an `Idempotency-Key`.
+    /// Only the node that answered a call, or whose caller disconnected, recognizes a repeat without an `Idempotency-Key`.
     Repeats,
     /// A node reports only the throughput and the backend health that it has observed itself.
     Figures,

@@ -3,7 +3,7 @@
 
 use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::verification::{
@@ -15,7 +15,7 @@ const SENT: i64 = 1_795_000_000;
 const MAX_DEPTH: usize = 33;
 
 pub fn run(input: &[u8]) {
-    let secret = Secret::from_random([1; 32]);
+    let secret = WebhookSecret::from_random([1; 32]);
     genuine(&secret, input);
     let mut parts = input.splitn(5, |byte| *byte == b'\n');
     let mut line = || std::str::from_utf8(parts.next()?).ok();
@@ -50,7 +50,7 @@ pub fn run(input: &[u8]) {
 }
 
 /// Any value that is signed verifies, in both encodings, as it is and rewritten; with one byte changed it does not.
-fn genuine(secret: &Secret, input: &[u8]) {
+fn genuine(secret: &WebhookSecret, input: &[u8]) {
     let Some(value) = std::str::from_utf8(input)
         .ok()
         .and_then(|text| Json::parse(text, MAX_DEPTH).ok())

@@ -30,7 +30,7 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
         kind = BY_CODE.get(problem.code or "", ApiError)
         return about(call, kind(problem, attempts=attempts, idempotency_key=key))
     kind_of_fault = ApiTimeoutError if outcome.is_timeout else ApiConnectionError
-    what = "no answer in time" if outcome.is_timeout else "no answer"
+    what = "no response in time" if outcome.is_timeout else "no response"
     reason = str(outcome.cause) or type(outcome.cause).__name__
     error = kind_of_fault(f"{call}: {what}: {reason}", attempts=attempts, idempotency_key=key)
     error.__cause__ = outcome.cause
@@ -51,7 +51,7 @@ def is_image(status: int, headers: Mapping[str, str]) -> bool:
 def no_image(call: Call, status: int, headers: Mapping[str, str]) -> UnexpectedAnswerError:
     """The exception for a successful answer that is not an image."""
     kind = headers.get("content-type", "no content type")
-    return unexpected(call, f"the image store answered {status} with {kind}, which is empty or not an image")
+    return unexpected(call, f"the image store returned {status} with {kind}, which is empty or not an image")
 
 
 def about(call: Call, error: E) -> E:
@@ -106,7 +106,7 @@ def _text(members: Mapping[str, Any], name: str) -> str | None:
 
 def _of_an_image_store(answer: Answer) -> str:
     why = ": the image was deleted or its URL has expired" if answer.status in (403, 404) else ""
-    return f"the image store answered {answer.status}{why}"
+    return f"the image store returned {answer.status}{why}"
 
 
 def _of_a_proxy(answer: Answer) -> str:

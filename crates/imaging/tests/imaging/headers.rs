@@ -1,4 +1,4 @@
-//! Tests of recognising formats and measuring images, in chunks of every size, valid and damaged.
+//! Tests of recognizing formats and measuring images, in chunks of every size, valid and damaged.
 
 use crate::sample_files::*;
 use tintype_imaging::{HeaderFault, HeaderReader, ImageKind, MAX_SIDE, Size, SizeFault};
@@ -25,7 +25,7 @@ fn measure(image: &[u8]) -> Result<(u32, u32), HeaderFault> {
 }
 
 #[test]
-fn recognises_and_measures_every_kind() {
+fn recognizes_and_measures_every_kind() {
     for (kind, image) in one_of_each() {
         assert_eq!(ImageKind::from_bytes(&image), Some(kind));
         assert_eq!(measure(&image), Ok((300, 200)), "{kind:?}");
@@ -44,7 +44,7 @@ fn recognises_and_measures_every_kind() {
 }
 
 #[test]
-fn recognises_files_that_encoders_wrote() {
+fn recognizes_files_that_encoders_wrote() {
     use image::ImageFormat::{Gif, Jpeg, Png, WebP};
     for (format, kind) in [
         (Png, ImageKind::Png),
@@ -88,7 +88,7 @@ fn distinguishes_the_codings_of_the_common_container() {
 }
 
 #[test]
-fn data_of_other_formats_is_not_recognised() {
+fn data_of_other_formats_is_not_recognized() {
     let others: [&[u8]; 20] = [
         b"",
         b"x",

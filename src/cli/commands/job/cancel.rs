@@ -16,7 +16,7 @@ use tintype_storage::domain::ids::JobId;
 pub struct Cancel {
     /// Id of the job. Without it, the command cancels all queued jobs of --key.
     id: Option<JobId>,
-    /// The API key whose queued jobs are canceled, by id or name. A deleted key has only its id.
+    /// The API key whose queued jobs are canceled, by id or name. Use the id for a deleted key.
     #[arg(
         long,
         value_name = "ID_OR_NAME",

@@ -19,7 +19,7 @@ use report::Report;
 use secrets::Secrets;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum bytes of a body. The body of a delivery has about 20 KiB.
@@ -35,8 +35,8 @@ pub struct Arguments {
     fail: u32,
     /// Secret to verify signatures with. Repeat it for several secrets [default: the secrets of the server's webhooks, and webhook_secret in
     /// [operator] of the configuration].
-    #[arg(long, value_name = "SECRET", value_parser = Secret::parse)]
-    secret: Vec<Secret>,
+    #[arg(long, value_name = "SECRET", value_parser = WebhookSecret::parse)]
+    secret: Vec<WebhookSecret>,
     /// Save each delivery to a file in this directory, for `webhook-verify`.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,

@@ -6,7 +6,7 @@ use crate::webhooks::SignatureReport;
 use anyhow::Context as _;
 use std::time::Duration;
 use tintype_api::Webhook;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::verification::Headers;
 use tokio::sync::Mutex;
@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_ACCOUNTS: usize = 100;
 
 pub enum Secrets {
-    CommandLine(Vec<Secret>),
+    CommandLine(Vec<WebhookSecret>),
     /// Looked up again for each delivery that does not verify with the known secrets.
     Server(Box<Mutex<SecretCache>>),
 }
@@ -27,17 +27,17 @@ pub struct SecretCache {
     access: Access,
     operator: Option<Operator>,
     /// Signs operator events. The server does not reveal it.
-    operator_secret: Option<Secret>,
-    known: Vec<Secret>,
+    operator_secret: Option<WebhookSecret>,
+    known: Vec<WebhookSecret>,
 }
 
 impl Secrets {
     /// Uses the secrets of the server if `secrets` is empty.
-    pub fn new(secrets: Vec<Secret>, access: Access) -> Self {
+    pub fn new(secrets: Vec<WebhookSecret>, access: Access) -> Self {
         if secrets.is_empty() {
             // The configuration has checked the secret.
             let configured = access.operator_secret();
-            let operator_secret = configured.and_then(|it| Secret::parse(it.expose()).ok());
+            let operator_secret = configured.and_then(|it| WebhookSecret::parse(it.expose()).ok());
             Self::Server(Box::new(Mutex::new(SecretCache {
                 access,
                 operator: None,
@@ -114,7 +114,7 @@ impl SecretCache {
     }
 }
 
-async fn fetch_secrets(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
+async fn fetch_secrets(operator: &Operator) -> anyhow::Result<Vec<WebhookSecret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
         let path = format!("/accounts/{}/webhooks", &*account.account_id);
@@ -122,7 +122,7 @@ async fn fetch_secrets(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
             let secret = webhook
                 .secret
                 .context("the response contains a webhook without its secret")?;
-            secrets.push(Secret::parse(&secret)?);
+            secrets.push(WebhookSecret::parse(&secret)?);
         }
     }
     Ok(secrets)

@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::Args;
 use std::sync::Arc;
 use tintype_storage::domain::counted::counted;
-use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::{Engine, commit_and_wait};
@@ -70,7 +70,7 @@ async fn reset(config: &Config, engine: &Arc<dyn Engine>, yes: bool) -> anyhow::
     for step in lost.chunks(STEP) {
         let mut writes = Writes::new();
         for webhook in step {
-            let secret = Secret::from_random(rand::random());
+            let secret = WebhookSecret::from_random(rand::random());
             writes.extend(store.put_webhook(&Webhook {
                 secret: vault.seal(webhook.id, &secret),
                 retired: Vec::new(),

@@ -119,7 +119,7 @@ impl View {
 
     /// Estimated token counts, without those of a prompt that cannot be read.
     pub async fn usage(&self, job: &Job) -> Value {
-        let text = request_text::of(&self.state.jobs.objects, &job.prompt).await;
+        let text = request_text::resolve(&self.state.jobs.objects, &job.prompt).await;
         let text = text.ok().flatten().unwrap_or_default();
         let input = PromptTokens::estimate(&text.prompt, job.inputs.len());
         let output = image_tokens(job.tier, job.resolution);

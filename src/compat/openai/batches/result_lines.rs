@@ -128,7 +128,7 @@ impl Lines {
 
     /// `None` if the prompt is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
-        let text = request_text::of(&self.service.objects, &job.prompt).await;
+        let text = request_text::resolve(&self.service.objects, &job.prompt).await;
         let text = text.map_err(|error| {
             let detail = "could not read a prompt; try again";
             object_store_fault(error, "could not read a prompt", detail)

@@ -4,8 +4,8 @@ use super::file_object::BATCH;
 use crate::application::error::Error;
 use crate::application::file_batches::uploaded_files::{MAX_FILE_BYTES, NewFile};
 use crate::compat::body_timeouts::BodyTimeouts;
-use crate::compat::openai::counted_body::{CountedBody, check_form};
 use crate::compat::openai::expires_after;
+use crate::compat::openai::limited_body::{LimitedBody, check_form};
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::Reservation;
@@ -47,7 +47,7 @@ pub async fn receive(
     deadline: Instant,
 ) -> Result<Upload, Refusal> {
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
-    let body = CountedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
+    let body = LimitedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
     let read = async {
         let advice = "send the file as `Content-Type: multipart/form-data`, in parts named `file` and `purpose`";
         check_form(request, advice)?;
@@ -78,7 +78,7 @@ fn too_large() -> Refusal {
 }
 
 struct Form {
-    body: CountedBody,
+    body: LimitedBody,
     /// Name and content.
     file: Option<(String, Bytes)>,
     texts: BTreeMap<&'static str, String>,

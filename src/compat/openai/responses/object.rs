@@ -64,7 +64,7 @@ impl Status {
 impl ResponseObject {
     /// A text that cannot be read is left out: the response only counts its characters, and repeats its metadata.
     pub async fn of_job(state: &CompatState, job: Job) -> Self {
-        let text = request_text::of(&state.jobs.objects, &job.prompt).await;
+        let text = request_text::resolve(&state.jobs.objects, &job.prompt).await;
         let text = text.unwrap_or_else(|error| {
             tracing::warn!(job = %job.id, %error, "could not read the text of a job");
             None

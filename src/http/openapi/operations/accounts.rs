@@ -135,9 +135,9 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
         }),
     );
     Operation::new("addDeposit", "Accounts", "Add funds or refund a job")
-        .text("A refund is a deposit with the `job_id` of a job that was charged to this account. Without `amount` it is all that is left of the charge. More than is left: `409`. Spend limits of keys are not given back.")
+        .text("A refund is a deposit with the `job_id` of a job that was charged to this account. Without `amount` it covers the rest of the charge. More than the rest: `409`. Spend limits of keys are not given back.")
         .idempotent(
-            "An idempotency key of your choice. Repeated calls with the same key book one deposit, for 400 days.",
+            "An idempotency key of your choice. Repeated calls with the same key record one deposit, for 400 days.",
         )
         .body(
             NewDeposit::schema(&[]),

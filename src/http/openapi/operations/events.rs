@@ -143,7 +143,7 @@ fn examples() -> Map<String, Value> {
             "metadata": {"order": "4711"},
         }})
     };
-    let failed = "the backend did not answer in time";
+    let failed = "the backend did not respond in time";
     Map::from_iter([
         (
             "done".to_owned(),

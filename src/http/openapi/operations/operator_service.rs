@@ -62,7 +62,7 @@ pub fn test_backend(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "name": "gpu",
         "ok": false,
-        "works": ["it answers; its models: flux-1"],
+        "works": ["it responds; its models: flux-1"],
         "fails": ["model sd-xl: the server does not list it"],
     });
     Operation::new("testBackend", "Service", "Test a backend")

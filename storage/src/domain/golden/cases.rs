@@ -1,4 +1,4 @@
-//! The cases of the vectors: every kind of value that serialisers write differently.
+//! The cases of the vectors: every kind of value that serializers write differently.
 
 /// A delivery, recorded in both encodings.
 #[derive(Clone)]

@@ -7,8 +7,8 @@ const SENT: i64 = 1_795_000_000;
 const ID: &str = "0193e0a0-0000-7000-8000-000000000000";
 const BODY: &str = r#"{"caf\u00e9":1e-05,"x":[1,{"a":0,"b":"\ud83d\ude00"}]}"#;
 
-fn secret() -> Secret {
-    Secret::from_random([9; 32])
+fn secret() -> WebhookSecret {
+    WebhookSecret::from_random([9; 32])
 }
 
 fn at(offset: i64) -> Timestamp {
@@ -89,7 +89,7 @@ fn any_change_is_a_mismatch_and_never_reported_as_stale() {
         0,
     );
     assert_eq!(other, [Ok(()), Err(Refusal::Mismatch)]);
-    let stranger = Secret::from_random([8; 32]);
+    let stranger = WebhookSecret::from_random([8; 32]);
     let theirs = x_signature(&stranger, SENT, BODY);
     let their_standard = standard_signature(&[stranger], ID, SENT, BODY);
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_rewritten_body_verifies_under_one_scheme_and_is_reported_as_rewritten() {
 
 #[test]
 fn one_entry_of_a_rotation_is_enough() {
-    let old = Secret::from_random([8; 32]);
+    let old = WebhookSecret::from_random([8; 32]);
     let list = standard_signature(&[old, secret()], ID, SENT, BODY);
     let values = signed();
     let [signature, timestamp, id, _] = values.each_ref().map(String::as_str);

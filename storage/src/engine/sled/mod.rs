@@ -253,7 +253,7 @@ impl Engine for SledEngine {
 impl Drop for SledEngine {
     fn drop(&mut self) {
         self.close();
-        // Dropping the last handle makes sled sync its log, which panics on a failing disk and waits for ever on a hanging one.
+        // Dropping the last handle makes sled sync its log, which panics on a failing disk and waits forever on a hanging one.
         // Every answered commit is in the journal, so neither loses data.
         let blocks = self.blocks.take();
         let close = move |_: &watchdog::Steps| {

@@ -1,4 +1,4 @@
-//! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait for ever);
+//! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait forever);
 //! [`run_watched`] bounds opening and closing, which run on a separate thread.
 //!
 //! The observed thread announces before each step how long the step may take. If a step takes longer, the process ends; the thread may
@@ -118,7 +118,7 @@ pub fn run_watched<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
                 return Err(EngineError::Failed(
-                    "the disk does not answer while the store is opened; check the system log for the cause, then start again"
+                    "the disk does not respond while the store is opened; check the system log for the cause, then start again"
                         .into(),
                 ));
             }

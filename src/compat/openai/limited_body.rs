@@ -1,4 +1,4 @@
-//! A request body that counts its bytes while a form is parsed, and can be drained if the form is refused.
+//! A request body that limits its bytes while a form is parsed, and can be drained if the form is refused.
 
 use crate::compat::body::check_headers;
 use crate::compat::body_timeouts::BodyTimeouts;
@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 
 /// Clones share the body.
 #[derive(Clone)]
-pub struct CountedBody {
+pub struct LimitedBody {
     payload: Rc<RefCell<web::Payload>>,
     max_bytes: u64,
     /// The refusal of a larger body.
@@ -28,7 +28,7 @@ pub struct CountedBody {
     is_read: Rc<Cell<bool>>,
 }
 
-impl CountedBody {
+impl LimitedBody {
     pub fn new(
         payload: web::Payload,
         max_bytes: u64,
@@ -79,7 +79,7 @@ impl CountedBody {
     }
 }
 
-impl Stream for CountedBody {
+impl Stream for LimitedBody {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

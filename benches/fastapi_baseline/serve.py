@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts the rival for the load run: a fresh PostgreSQL and the service in front of it, on loopback, until standard input closes.
+"""Starts the baseline for the load run: a fresh PostgreSQL and the service in front of it, on loopback, until standard input closes.
 
 Prints the address, then a key for each account, then `ready`, like the child servers of the load run. Needs PostgreSQL's
 programs (Debian: postgresql) and python3-venv; installs its PyPI packages below target/bench-tools.
@@ -104,12 +104,12 @@ def fill(psql: list, accounts: int) -> list[str]:
 
 def main() -> None:
     accounts, tools, interpreter = int(sys.argv[1]), programs(), python()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="rival-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="baseline-"))
     if os.geteuid() == 0:
         owner = pwd.getpwnam("postgres")
         os.chown(directory, owner.pw_uid, owner.pw_gid)
     port, data = free_port(), directory / "data"
-    initdb = [tools / "initdb", "-D", data, "-U", "rival", "-A", "trust", "--no-instructions"]
+    initdb = [tools / "initdb", "-D", data, "-U", "baseline", "-A", "trust", "--no-instructions"]
     running = []
     try:
         subprocess.run(as_owner(initdb), check=True, stdout=subprocess.DEVNULL)
@@ -119,13 +119,13 @@ def main() -> None:
         running.append(subprocess.Popen(as_owner(postgres), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         ready = as_owner([tools / "pg_isready", "-q", "-h", directory, "-p", port])
         until(lambda: subprocess.run(ready).returncode == 0, "PostgreSQL")
-        psql = as_owner([tools / "psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", directory, "-p", port, "-U", "rival", "postgres"])
+        psql = as_owner([tools / "psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", directory, "-p", port, "-U", "baseline", "postgres"])
         keys = fill(psql, accounts)
         address = f"127.0.0.1:{free_port()}"
         service = [interpreter, "-m", "uvicorn", "service:app", "--workers", WORKERS, "--port", address.split(":")[1]]
         service += ["--no-access-log", "--log-level", "warning", "--loop", "uvloop", "--http", "httptools"]
-        database = f"postgresql://rival@/postgres?host={directory}&port={port}"
-        environment = {**os.environ, "RIVAL_DATABASE": database, "PYTHONDONTWRITEBYTECODE": "1"}
+        database = f"postgresql://baseline@/postgres?host={directory}&port={port}"
+        environment = {**os.environ, "BASELINE_DATABASE": database, "PYTHONDONTWRITEBYTECODE": "1"}
         where = pathlib.Path(__file__).parent
         running.append(subprocess.Popen([str(word) for word in service], env=environment, cwd=where, stdout=sys.stderr))
         until(lambda: answers(address), "the service")

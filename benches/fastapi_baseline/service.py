@@ -20,7 +20,7 @@ PRICES = {"pro": Decimal("0.134")}
 
 @contextlib.asynccontextmanager
 async def with_database(app: fastapi.FastAPI):
-    app.state.pool = await asyncpg.create_pool(os.environ["RIVAL_DATABASE"], min_size=16, max_size=16)
+    app.state.pool = await asyncpg.create_pool(os.environ["BASELINE_DATABASE"], min_size=16, max_size=16)
     yield
     await app.state.pool.close()
 
