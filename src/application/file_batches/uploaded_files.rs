@@ -97,13 +97,13 @@ pub async fn add(
 /// The error of `within_limits`; `Unauthorized` if the key is not valid any more; `Overloaded` if other nodes hold a lock too long
 pub(super) async fn admit(
     core: &Core,
-    caller: &Payer,
+    payer: &Payer,
     within_limits: impl Future<Output = Result<(), Error>>,
 ) -> Result<[ChangeGuard; 2], Error> {
-    let account = core.locks.uploads.lock(caller.account()).await?;
+    let account = core.locks.uploads.lock(payer.account()).await?;
     within_limits.await?;
     let operator = core.locks.operator.lock().await?;
-    caller.check_key(core).await?;
+    payer.check_key(core).await?;
     Ok([account, operator])
 }
 
