@@ -144,7 +144,7 @@ impl Admission {
             generations.limits.admit_inputs(&caller.key, are_fetched)?;
         }
         if request.before_decision != BeforeDecision::Nothing {
-            check_funds(core, &caller.key, request.price).await?;
+            Box::pin(check_funds(core, &caller.key, request.price)).await?;
         }
         Ok(Self { account, callback })
     }
