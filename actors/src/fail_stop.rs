@@ -41,6 +41,11 @@ impl FailStop {
         self.inner.notify.notify_waiters();
     }
 
+    /// Reports a failure if the thread panics while the returned value exists. For state that a panic leaves unreliable.
+    pub fn at_panic(&self, reason: &'static str) -> TripsAtPanic<'_> {
+        TripsAtPanic { stop: self, reason }
+    }
+
     /// Returns the same store, which reports failed commits here.
     pub fn watch(&self, store: Store) -> Store {
         let stop = self.clone();
@@ -75,9 +80,36 @@ impl FailStop {
     }
 }
 
+/// See [`FailStop::at_panic`].
+pub struct TripsAtPanic<'a> {
+    stop: &'a FailStop,
+    reason: &'static str,
+}
+
+impl Drop for TripsAtPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stop.trip(self.reason);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_panic_beside_unreliable_state_is_a_failure() {
+        let stop = FailStop::new();
+        drop(stop.at_panic("a bug"));
+        assert!(!stop.has_tripped());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _stops = stop.at_panic("a bug");
+            panic!("test");
+        }));
+        assert!(panicked.is_err() && stop.has_tripped());
+    }
 
     #[tokio::test]
     async fn the_first_failure_reason_is_not_overwritten() {

@@ -115,7 +115,10 @@ pub fn faults_without_model(
 }
 
 fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
-    let prompt = fields.required_string("prompt")?.replace('\0', "");
+    let mut prompt = fields.required_string("prompt")?;
+    if prompt.contains('\0') {
+        prompt.retain(|it| it != '\0');
+    }
     match prompt.chars().count() {
         0 => fields.fault("prompt", "must have at least 1 character"),
         count if count > max_chars => {

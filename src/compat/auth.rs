@@ -9,10 +9,10 @@ use crate::web::auth::bearer::{self, NoBearer};
 use crate::web::headers::single;
 use actix_web::HttpRequest;
 use actix_web::dev::RequestHead;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderName};
 use tintype_storage::domain::caller::CallerRefusal;
 
-const HEADER: &str = "x-goog-api-key";
+const HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
 const PARAMETER: &str = "key";
 
 /// Counts the request against the rate limit of the key. `Payer::check_rate` refuses it later, in the published order of checks.
@@ -48,7 +48,7 @@ pub fn has_only_bearer_key(request: &HttpRequest) -> bool {
 
 /// Whether the request has a key in the way of Google's SDKs.
 pub fn has_google_key(head: &RequestHead) -> bool {
-    head.headers.contains_key(HEADER) || key_parameter(head).is_some()
+    head.headers.contains_key(&HEADER) || key_parameter(head).is_some()
 }
 
 fn invalid(message: &str) -> Refusal {
@@ -58,7 +58,7 @@ fn invalid(message: &str) -> Refusal {
 fn sent_key(request: &HttpRequest) -> Result<Option<String>, Refusal> {
     let headers = request.headers();
     let given_twice = || invalid("API key not valid: its header is given twice; send it once");
-    if let Some(value) = single(headers, HEADER).map_err(|_| given_twice())? {
+    if let Some(value) = single(headers, &HEADER).map_err(|_| given_twice())? {
         let text = value.to_str().unwrap_or("?");
         return Ok(Some(text.to_owned()).filter(|text| !text.is_empty()));
     }

@@ -16,6 +16,8 @@ use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
 
+/// Rare steps are boxed, here and in what this calls: while a creation waits for its commit, its future holds the memory of the largest
+/// step that is not.
 pub async fn create(
     endpoint: Endpoint,
     principal: CachedPrincipal,
@@ -26,7 +28,7 @@ pub async fn create(
     // The account's decision checks the current key. With the cached key nothing may happen before that: no side effect that the current
     // key would not allow, and no refusal that it would not cause.
     let needs_current_key = endpoint.mode == Mode::ImageToImage
-        || request.headers().contains_key(idempotency_key::HEADER)
+        || idempotency_key::is_given(request.headers())
         || !matches!(dry_run::is_requested(request.query_string()), Ok(false))
         || principal.check_scope(endpoint.tier).is_err()
         || principal.check_rate().is_err();
@@ -66,9 +68,10 @@ async fn submit(
         faults,
         &generations.settings,
     )?;
+    drop(body);
     if is_dry_run {
         let caller = principal.current(request).await?;
-        let estimate = estimate_generation(generations, &caller, generation).await?;
+        let estimate = Box::pin(estimate_generation(generations, &caller, generation)).await?;
         return Ok(no_store::json(estimate));
     }
     let job = match principal {

@@ -5,7 +5,10 @@ use actix_web::error::PayloadError;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpMessage as _, HttpRequest};
 use bytes::{Bytes, BytesMut};
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
 use tokio::time::timeout;
 
 /// Why a body is not read.
@@ -72,12 +75,26 @@ pub async fn read_within(
         Ok(body.freeze())
     };
     let mut read = std::pin::pin!(read);
-    // Most bodies have already arrived and need no timer.
-    if let Some(body) = read.as_mut().now_or_never() {
+    // Most bodies arrive with their head and need no timer.
+    if let Some(body) = ready_at_second_poll(read.as_mut()).await {
         return body;
     }
     let read = timeout(time, read).await;
     read.map_err(|_| BodyFault::TimedOut(time.as_secs()))?
+}
+
+/// `None` if the future is not ready when it is polled again: actix calls a handler before it reads the body behind the head.
+async fn ready_at_second_poll<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut is_first = true;
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if std::mem::take(&mut is_first) => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Reads an optional JSON body; `None` without one.

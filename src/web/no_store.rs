@@ -8,7 +8,7 @@ use serde::Serialize;
 
 const NO_STORE: (HeaderName, HeaderValue) =
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-const JSON: (HeaderName, HeaderValue) = (
+pub const JSON: (HeaderName, HeaderValue) = (
     header::CONTENT_TYPE,
     HeaderValue::from_static("application/json"),
 );

@@ -6,6 +6,7 @@
 pub mod domain;
 pub mod engine;
 pub mod export;
+pub mod fast_hash;
 pub mod histogram;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]

@@ -1,4 +1,5 @@
-//! The account actors, one per account in use. An account's actor alone decides about the account's jobs and money.
+//! The account actors, one per account in use. The account's jobs and money change in rounds, one after another. The actor starts
+//! them, or the caller who submits a single job to an idle account.
 
 mod actor;
 mod announcements;

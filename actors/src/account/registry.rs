@@ -5,12 +5,11 @@ use super::command::{AccountCommand, Reply};
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, PutOutcome};
-use super::round::Wake;
+use super::round::{AccountRound, Wake};
 use super::shared_state::{AccountMemory, AccountSharedState, StateSource};
 use crate::fail_stop::FailStop;
-use actix::{Actor, Addr, ArbiterHandle};
+use actix::{Actor, ArbiterHandle, Recipient};
 use parking_lot::RwLock;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
@@ -20,6 +19,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::deferred_wake::DeferredWake;
+use tintype_storage::fast_hash::HashMap;
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, LiveJobs,
     NewBatch, NewJob, StoreError,
@@ -32,7 +32,8 @@ const MAX_WAITING: usize = 4_096;
 /// The actor of an account.
 #[derive(Clone)]
 pub struct AccountHandle {
-    address: Addr<AccountActor>,
+    /// Wakes the actor. Shared, because each call clones the handle.
+    wake: Arc<Recipient<Wake>>,
     shared: Arc<AccountSharedState>,
     in_flight: InFlight,
 }
@@ -134,10 +135,16 @@ impl AccountHandle {
     /// Sends a command. A refused command is dropped, and so is every reply when the process stops.
     pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
         let is_refusable = command.is_refusable();
+        // Deciding about one job takes less time than waking the actor's thread.
+        let is_short = matches!(command, AccountCommand::Accept { .. });
         match self.shared.inbox.put(command, is_refusable) {
             PutOutcome::Queued => Ok(()),
+            PutOutcome::Wake if is_short && !self.shared.is_joining() => {
+                AccountRound::start(&self.shared, &self.wake);
+                Ok(())
+            }
             PutOutcome::Wake => {
-                self.address.do_send(Wake);
+                self.wake.do_send(Wake);
                 Ok(())
             }
             PutOutcome::Refused => Err(Overloaded),
@@ -350,7 +357,7 @@ impl AccountRegistry {
         let address =
             AccountActor::start_in_arbiter(&self.arbiter, move |_| AccountActor::new(own));
         AccountHandle {
-            address,
+            wake: Arc::new(address.recipient()),
             shared,
             in_flight: InFlight::within(&self.in_flight),
         }

@@ -13,6 +13,9 @@ use tintype_storage::store::{
     AccountState, Decision, InitialReads, RoundOutcome, RoundReads, StateChange, StoreError, Writes,
 };
 
+/// Commands per commit.
+const MAX_COMMANDS: usize = 256;
+
 /// The inbox may have commands, or a round has ended or failed.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -21,7 +24,7 @@ pub struct Wake;
 /// A round of commands of one account.
 pub struct AccountRound {
     pub shared: Arc<AccountSharedState>,
-    pub wake: Recipient<Wake>,
+    pub wake: Arc<Recipient<Wake>>,
     /// The paused models at the start of the round.
     pub pause: Pause,
     pub commands: Vec<AccountCommand>,
@@ -132,6 +135,33 @@ impl DecidedRound {
 }
 
 impl AccountRound {
+    /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome. Runs on the actor's
+    /// thread or on that of a caller. `wake` wakes the actor.
+    pub fn start(shared: &Arc<AccountSharedState>, wake: &Arc<Recipient<Wake>>) {
+        let AccountSharedState { context, inbox, .. } = &**shared;
+        let _stops = context.process.fail_stop.at_panic("a decision panicked");
+        while !context.process.fail_stop.has_tripped() {
+            let commands = inbox.take(MAX_COMMANDS);
+            if commands.is_empty() {
+                return;
+            }
+            // Held until the commit is submitted; see `AccountContext::submitted_pause`.
+            let pause = context.submitted_pause.read();
+            let round = Self {
+                shared: Arc::clone(shared),
+                wake: Arc::clone(wake),
+                pause: pause.clone(),
+                commands,
+                decided: 0,
+            };
+            context.process.store.decide(round, Self::end);
+        }
+        // Dropping a command fails its caller. The next caller starts this again, and is refused too.
+        while !inbox.take(usize::MAX).is_empty() {
+            inbox.end_commit(Vec::new());
+        }
+    }
+
     /// Runs on the engine's thread, because another thread would add to the callers' latency.
     pub fn end(mut self, outcome: Result<DecidedRound, StoreError>) {
         let context = &self.shared.context;

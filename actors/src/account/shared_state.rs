@@ -32,6 +32,12 @@ impl AccountSharedState {
             StateSource::Store(_) => None,
         }
     }
+
+    /// A joining node may not decide yet.
+    pub fn is_joining(&self) -> bool {
+        let node = self.context.process.node.as_ref();
+        node.is_some_and(|it| !it.has_adopted())
+    }
 }
 
 pub struct AccountMemory {

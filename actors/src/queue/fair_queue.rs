@@ -1,9 +1,10 @@
 //! A fair queue: round robin between accounts; within an account first in, first out, single jobs before batch jobs.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
+use tintype_storage::fast_hash::HashMap;
 
 /// The line of its account in which a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,14 +6,15 @@ use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::fair_queue::FairQueue;
 use super::job_queue::{Depths, JobQueue, NextJob, QueuedJob};
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::fast_hash::HashMap;
 use tokio::sync::Notify;
 
 /// The jobs of this process, in one queue for each tier.

@@ -4,7 +4,7 @@ use crate::fault_list::FaultList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tintype_storage::domain::json::{LONE_SURROGATE, Members};
+use tintype_storage::domain::json::{LONE_SURROGATE, Members, unescape};
 
 /// Of a name in a message.
 const MAX_SHOWN_CHARS: usize = 64;
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
             });
             return None;
         }
-        let read = serde_json::from_str(raw.get()).ok();
+        let read = unescape(raw.get());
         if read.is_none() {
             self.fault_with(|| FieldFault::new(path(), LONE_SURROGATE));
         }

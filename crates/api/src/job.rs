@@ -13,8 +13,10 @@ use std::borrow::Cow;
 use std::ops::Not;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::batch_member::BatchMember;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
 use tintype_storage::domain::time::Timestamp;
+use uuid::fmt::Hyphenated;
 
 /// An accepted job.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -25,6 +27,24 @@ pub struct CreatedJob {
     pub status: Queued,
     /// The path to poll.
     pub status_url: UrlPath,
+}
+
+const JOBS: &str = "/api/v1/jobs/";
+
+impl CreatedJob {
+    /// The path to poll.
+    pub fn path(job: JobId) -> String {
+        let mut id = [0; Hyphenated::LENGTH];
+        [JOBS, job.0.hyphenated().encode_lower(&mut id)].concat()
+    }
+
+    /// The JSON of a new job, with one copy for each part. All creations need it.
+    pub fn json(job: JobId) -> String {
+        let mut id = [0; Hyphenated::LENGTH];
+        let id = &*job.0.hyphenated().encode_lower(&mut id);
+        let (before, between) = (r#"{"job_id":""#, r#"","status":"queued","status_url":""#);
+        [before, id, between, JOBS, id, r#""}"#].concat()
+    }
 }
 
 /// The estimate of a request: the image that it would generate, and its price.
@@ -295,5 +315,26 @@ impl<'a> JobRecord<'a> {
             erased: false,
             refunded: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn the_json_of_a_new_job_is_that_of_its_type() {
+        let id = JobId(Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057));
+        let created = CreatedJob {
+            job_id: id.into(),
+            status: "queued".into(),
+            status_url: CreatedJob::path(id).into(),
+        };
+        assert_eq!(
+            CreatedJob::json(id),
+            serde_json::to_string(&created).unwrap()
+        );
+        assert_eq!(&*created.status_url, format!("/api/v1/jobs/{id}"));
     }
 }

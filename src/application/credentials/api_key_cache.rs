@@ -2,7 +2,6 @@
 
 use ipnet::IpNet;
 use parking_lot::RwLock;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tintype_storage::domain::account::Account;
@@ -10,6 +9,7 @@ use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLi
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::fast_hash::HashMap;
 use tintype_storage::store::{BeforeJobs, Store, StoreError};
 
 /// A full cache is cleared.
@@ -110,7 +110,7 @@ impl ApiKeyCache {
     /// The cached key of this text, which another node may have changed since; `None` if it is not cached, or if no other node shares
     /// the store.
     pub fn find_unchecked(&self, text: &str, now: Timestamp) -> Option<FoundKey> {
-        if !self.is_shared || !api_key::is_well_formed(text) {
+        if !self.is_shared || !api_key::has_form(text) {
             return None;
         }
         let found = self.state.read().keys.get(&api_key::hash(text)).cloned();
@@ -125,13 +125,12 @@ impl ApiKeyCache {
         now: Timestamp,
         reading: Reading,
     ) -> Result<Option<FoundKey>, StoreError> {
-        match api_key::is_well_formed(text) {
-            true => {
-                self.find_by_hash(store, api_key::hash(text), now, reading)
-                    .await
-            }
-            false => Ok(None),
+        if !api_key::has_form(text) {
+            return Ok(None);
         }
+        let hash = api_key::hash(text);
+        self.find_presented(store, hash, Some(text), now, reading)
+            .await
     }
 
     /// [`Self::find`] by the SHA-256 of a text that was well-formed.
@@ -139,6 +138,18 @@ impl ApiKeyCache {
         &self,
         store: &Store,
         hash: KeyHash,
+        now: Timestamp,
+        reading: Reading,
+    ) -> Result<Option<FoundKey>, StoreError> {
+        self.find_presented(store, hash, None, now, reading).await
+    }
+
+    /// `text`: unless it is known to be well-formed. The text of a cached key is.
+    async fn find_presented(
+        &self,
+        store: &Store,
+        hash: KeyHash,
+        text: Option<&str>,
         now: Timestamp,
         reading: Reading,
     ) -> Result<Option<FoundKey>, StoreError> {
@@ -163,6 +174,7 @@ impl ApiKeyCache {
                 }
             }
             Some(found) => return Ok(found.if_valid(now)),
+            None if text.is_some_and(|it| !api_key::is_well_formed(it)) => return Ok(None),
             None => {}
         }
         let Some((key, until)) = store.key_by_text_hash(&hash, now).await? else {

@@ -10,7 +10,6 @@ use governor::{Quota, RateLimiter};
 pub use node_counts::Excess;
 use node_counts::SharedCounts;
 use parking_lot::RwLock;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use std::time::{Duration, Instant};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::fast_hash::HashMap;
 
 /// Monotonic time since an arbitrary start.
 pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -139,7 +139,7 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
         Self {
             elapsed,
             table: RwLock::new(Table {
-                limiters: HashMap::new(),
+                limiters: HashMap::default(),
                 sweep_at: MIN_SWEEP_SIZE,
             }),
         }

@@ -143,7 +143,7 @@ impl Admission {
             generations.limits.admit_inputs(&payer.key, are_fetched)?;
         }
         if request.before_decision != BeforeDecision::Nothing {
-            check_funds(core, &payer.key, request.price).await?;
+            Box::pin(check_funds(core, &payer.key, request.price)).await?;
         }
         Ok(Self { account, callback })
     }

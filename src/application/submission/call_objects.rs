@@ -107,7 +107,7 @@ impl CallObjects {
         if !request_text::is_too_large(&text) {
             return Ok(PromptRef::Inline(text));
         }
-        let key = request_text::store(&generations.objects, &text).await;
+        let key = Box::pin(request_text::store(&generations.objects, &text)).await;
         Ok(PromptRef::Stored(self.record_key(key)?))
     }
 
@@ -161,7 +161,7 @@ impl CallObjects {
         };
         match are_needed {
             true => self.keep(),
-            false => self.discard(generations).await,
+            false => Box::pin(self.discard(generations)).await,
         }
     }
 

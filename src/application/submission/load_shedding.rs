@@ -18,12 +18,16 @@ pub async fn check(generations: &GenerationService, account: AccountId) -> Resul
     let Some(refusal) = refusal(generations, account) else {
         return Ok(());
     };
+    Box::pin(delay(generations)).await;
+    Err(refusal)
+}
+
+async fn delay(generations: &GenerationService) {
     let mut stopping = generations.core.stopping.subscribe();
     tokio::select! {
         () = pause(&generations.limits.held_refusals) => {}
         _ = stopping.wait_for(|it| *it) => {}
     }
-    Err(refusal)
 }
 
 fn refusal(generations: &GenerationService, account: AccountId) -> Option<Error> {

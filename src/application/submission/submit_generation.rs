@@ -70,7 +70,7 @@ pub async fn submit_with_cached_key<E: From<Error>>(
         None => {
             let current = current().await?;
             current.check_scope(draft.request.offer.tier())?;
-            Ok(submit(generations, &current, draft).await?)
+            Ok(Box::pin(submit(generations, &current, draft)).await?)
         }
     }
 }
@@ -89,7 +89,7 @@ async fn submit(
     }
     let _waits = submission.watch(None);
     // Detached: a caller that disconnects must leave no objects behind.
-    detached(submission.accept()).await
+    Box::pin(detached(submission.accept())).await
 }
 
 /// Submits a request for a caller who watches the job and waits until `until`. `then` turns the accepted job into the value that watches it,
@@ -324,10 +324,14 @@ impl Submission {
                 None => future::pending().await,
             }
         };
-        tokio::select! {
-            objects = CallObjects::ingest(&self.generations, account, inputs, has_mask) => objects,
-            error = ended => Err(error),
-        }
+        let ingest = CallObjects::ingest(&self.generations, account, inputs, has_mask);
+        let ingest = Box::pin(async {
+            tokio::select! {
+                objects = ingest => objects,
+                error = ended => Err(error),
+            }
+        });
+        ingest.await
     }
 
     async fn reserve(&mut self, objects: &mut CallObjects) -> Result<AcceptedJob, Error> {

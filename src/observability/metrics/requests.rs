@@ -7,11 +7,12 @@ use super::exposition::Exposition;
 use actix_web::http::{Method, StatusCode};
 use parking_lot::Mutex;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tintype_storage::fast_hash::HashMap;
 use tintype_storage::histogram::{Histogram, Reading, SHORT_DURATIONS};
 
 /// Statuses with their own label; others count as `other`.

@@ -14,7 +14,7 @@ pub enum NoBearer {
 
 /// Errors never repeat the header, which may contain a secret.
 pub fn read(headers: &HeaderMap) -> Result<&str, NoBearer> {
-    let value = single(headers, header::AUTHORIZATION.as_str());
+    let value = single(headers, &header::AUTHORIZATION);
     let value = value.map_err(|_| NoBearer::Repeated)?;
     let value = value.ok_or(NoBearer::Missing)?;
     let text = value.to_str().map_err(|_| NoBearer::Malformed)?;

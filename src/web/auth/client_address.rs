@@ -5,17 +5,17 @@
 
 use crate::application::services::AccountService;
 use actix_web::HttpRequest;
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 
-const FORWARDED: &str = "x-forwarded-for";
+const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The client's address; `None` if a trusted proxy reports an invalid address.
 pub fn client_address(request: &HttpRequest, accounts: &AccountService) -> Option<IpAddr> {
     let peer = request.peer_addr()?.ip().to_canonical();
     let trusted = &accounts.settings.config.server.trusted_proxies;
-    if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
+    if request.headers().contains_key(&FORWARDED) && !is_in(trusted, peer) {
         accounts.auth.untrusted_proxies.warn_of(peer);
     }
     resolve(peer, request.headers(), trusted)
@@ -32,7 +32,7 @@ fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAdd
         return Some(address);
     }
     // Not `to_str`: bytes that the client wrote must not hide the entries that the proxies appended.
-    let lines = headers.get_all(FORWARDED);
+    let lines = headers.get_all(&FORWARDED);
     let lines: Vec<_> = lines
         .map(|it| String::from_utf8_lossy(it.as_bytes()))
         .collect();
@@ -58,13 +58,12 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use actix_web::http::header::{HeaderName, HeaderValue};
+    use actix_web::http::header::HeaderValue;
 
     fn seen(peer: &str, forwarded: &[&str]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for line in forwarded {
-            let name = HeaderName::from_static(FORWARDED);
-            headers.append(name, HeaderValue::from_str(line).unwrap());
+            headers.append(FORWARDED, HeaderValue::from_str(line).unwrap());
         }
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|net| net.parse().unwrap());
         let peer: IpAddr = peer.parse().unwrap();
@@ -109,14 +108,13 @@ mod tests {
 
     #[test]
     fn bytes_of_the_client_do_not_hide_its_address() {
-        let name = || HeaderName::from_static(FORWARDED);
         for line in [
             &b"\xff, 198.51.100.9"[..],
             b"\xc3\xa9,198.51.100.9, 10.0.0.2",
         ] {
             let mut headers = HeaderMap::new();
-            headers.append(name(), HeaderValue::from_bytes(b"\xfe").unwrap());
-            headers.append(name(), HeaderValue::from_bytes(line).unwrap());
+            headers.append(FORWARDED, HeaderValue::from_bytes(b"\xfe").unwrap());
+            headers.append(FORWARDED, HeaderValue::from_bytes(line).unwrap());
             let trusted = ["10.0.0.0/8".parse().unwrap()];
             let found = resolve("10.0.0.1".parse().unwrap(), &headers, &trusted);
             assert_eq!(found, "198.51.100.9".parse().ok());

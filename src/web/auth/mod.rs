@@ -68,7 +68,8 @@ impl CachedPrincipal {
             Self::Cached(caller) => {
                 let accounts = service(request)?;
                 let token = bearer(request, "<API_KEY>")?;
-                Ok(api_key_auth::reauthenticate(request, accounts, token, caller).await?)
+                let current = api_key_auth::reauthenticate(request, accounts, token, caller);
+                Ok(Box::pin(current).await?)
             }
         }
     }

@@ -2,15 +2,17 @@
 
 use crate::web::headers::single;
 use crate::web::problem::FieldFault;
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use std::time::Duration;
 
 pub const HEADER: &str = "Cancel-After";
+const NAME: HeaderName = HeaderName::from_static("cancel-after");
 const MAX: Duration = Duration::from_secs(7 * 86_400);
 
 /// The time after which a queued job fails; `None` without the header.
 pub fn span(headers: &HeaderMap) -> Result<Option<Duration>, FieldFault> {
-    let Some(value) = single(headers, HEADER)? else {
+    let value = single(headers, &NAME).map_err(|it| it.fault(HEADER))?;
+    let Some(value) = value else {
         return Ok(None);
     };
     let text = value.to_str().unwrap_or_default();

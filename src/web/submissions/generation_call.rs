@@ -11,7 +11,7 @@ use crate::web::no_store;
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, HeaderMap};
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use tintype_api::CreatedJob;
 use tintype_storage::store::AcceptedJob;
 
@@ -54,20 +54,14 @@ pub fn accepted_response(
     settings: &Settings,
     AcceptedJob { job, replayed }: AcceptedJob,
 ) -> HttpResponse {
-    let status_url = format!("/api/v1/jobs/{job}");
+    let location = [&*settings.public_url, &CreatedJob::path(job)].concat();
     let mut response = no_store::build(StatusCode::ACCEPTED);
-    response.insert_header((
-        header::LOCATION,
-        format!("{}{status_url}", settings.public_url),
-    ));
-    response.insert_header((header::RETRY_AFTER, "2"));
+    response.insert_header((header::LOCATION, location));
+    response.insert_header((header::RETRY_AFTER, HeaderValue::from_static("2")));
     request_log::record_job_in_response(&mut response, job);
     if replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }
-    response.json(CreatedJob {
-        job_id: job.into(),
-        status: "queued".into(),
-        status_url: status_url.into(),
-    })
+    let body = CreatedJob::json(job);
+    response.insert_header(no_store::JSON).body(body)
 }

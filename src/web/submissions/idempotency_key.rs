@@ -2,10 +2,11 @@
 
 use crate::web::headers::single;
 use crate::web::problem::FieldFault;
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
 pub const HEADER: &str = "Idempotency-Key";
+const NAME: HeaderName = HeaderName::from_static("idempotency-key");
 /// Marks the response to a replayed call.
 pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
@@ -19,11 +20,16 @@ pub fn creation_response(is_replay: bool) -> HttpResponseBuilder {
     response
 }
 
+pub fn is_given(headers: &HeaderMap) -> bool {
+    headers.contains_key(&NAME)
+}
+
 /// Parses the header; `None` without it.
 ///
 /// Strips one pair of double quotes: the IETF draft requires them, most clients omit them.
 pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
-    let Some(value) = single(headers, HEADER)? else {
+    let value = single(headers, &NAME).map_err(|it| it.fault(HEADER))?;
+    let Some(value) = value else {
         return Ok(None);
     };
     let expected = "must be 1 to 255 visible ASCII characters";

@@ -222,14 +222,18 @@ pub fn text_prefix(text: &str) -> String {
 
 /// Includes the checksum.
 pub fn is_well_formed(text: &str) -> bool {
-    let Some(rest) = text
-        .strip_prefix(PREFIX)
-        .filter(|rest| rest.len() == BODY + CHECK && rest.is_ascii())
-    else {
-        return false;
-    };
-    let (body, check) = rest.split_at(BODY);
-    checksum(body) == check
+    parts(text).is_some_and(|(body, check)| checksum(body) == check)
+}
+
+/// Has the text the prefix and the length of a key? Checks nothing else.
+pub fn has_form(text: &str) -> bool {
+    parts(text).is_some()
+}
+
+/// The random part and the checksum.
+fn parts(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix(PREFIX)?;
+    (rest.len() == BODY + CHECK && rest.is_ascii()).then(|| rest.split_at(BODY))
 }
 
 /// The hash under which a key is stored.

@@ -134,7 +134,7 @@ impl Json {
 
     /// Writes the value without blanks, members in the order given.
     pub fn to_compact(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(64);
         self.write(&mut out);
         out
     }
@@ -172,7 +172,23 @@ impl Json {
 }
 
 fn write_string(text: &str, out: &mut String) {
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
+    if text.bytes().any(is_escaped) {
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    } else {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    }
+}
+
+/// The content of a JSON string with checked syntax; `None` if it holds a lone surrogate.
+pub fn unescape(quoted: &str) -> Option<String> {
+    if quoted.contains('\\') {
+        return serde_json::from_str(quoted).ok();
+    }
+    let content = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    Some(content.to_owned())
 }
 
 /// Reads a text whose syntax `serde_json` has checked, in one pass: its cost does not grow with the depth.
@@ -229,7 +245,8 @@ impl<'a> Reader<'a> {
             let name = self.string()?;
             self.skip(b':')?;
             let length = self.path.len();
-            let _ = write!(self.path, ".{}", truncate_name(&name));
+            self.path.push('.');
+            self.path.push_str(shown_name(&name));
             if !names.insert(&name, members.iter().map(|(it, _)| it)) {
                 return Err(self.fault("is given twice in one object"));
             }
@@ -250,7 +267,7 @@ impl<'a> Reader<'a> {
         let text = self.text.get(self.at..=self.at + end);
         self.at += end + 1;
         // The syntax is checked, so nothing else can be wrong.
-        serde_json::from_str(text.unwrap_or_default()).map_err(|_| self.fault(LONE_SURROGATE))
+        unescape(text.unwrap_or_default()).ok_or_else(|| self.fault(LONE_SURROGATE))
     }
 
     fn number(&mut self) -> Result<Json, JsonFault> {
@@ -293,10 +310,11 @@ impl<'a> Reader<'a> {
 }
 
 /// Truncates a name for a message; an empty one becomes two quotes.
-fn truncate_name(name: &str) -> String {
-    match name {
-        "" => "\"\"".to_owned(),
-        _ => name.chars().take(64).collect(),
+fn shown_name(name: &str) -> &str {
+    match name.char_indices().nth(64) {
+        Some((end, _)) => &name[..end],
+        None if name.is_empty() => "\"\"",
+        None => name,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::round::{ReadResults, Round, RoundStep};
 use super::{Commit, Engine, EngineError, Key, Writes};
+use crate::fast_hash::HashSet;
 use parking_lot::Mutex;
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -124,7 +125,7 @@ impl State {
         for key in keys {
             self.held.remove(key);
         }
-        let (mut ready, mut behind) = (VecDeque::new(), HashSet::new());
+        let (mut ready, mut behind) = (VecDeque::new(), HashSet::default());
         for waiting in std::mem::take(&mut self.waiting) {
             let is_taken = |key: &Key| self.held.contains(key) || behind.contains(key);
             if waiting.keys.iter().any(is_taken) {

@@ -2,7 +2,7 @@
 
 use super::{Direction, Engine, EngineError, Key, KeyRange, Pairs, Value, Writes};
 use crate::domain::ids::NodeId;
-use std::collections::HashMap;
+use crate::fast_hash::HashMap;
 
 /// A decision with its reads and its continuation.
 pub trait Round: Send {

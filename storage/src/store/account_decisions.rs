@@ -46,7 +46,7 @@ use batches::BatchStep;
 use owed_delivery::of_job;
 use round_records::RoundRecords;
 use state::KeyState;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub struct Decisions<'a> {
     limits: Limits,
     pause: Option<&'a Pause>,
     /// The uses of idempotency keys in this round.
-    used: HashMap<(IdempotentCall, String), (IdempotencyKey, IdempotencyRecord)>,
+    used: BTreeMap<(IdempotentCall, String), (IdempotencyKey, IdempotencyRecord)>,
     deliveries: Vec<Delivery>,
     /// Jobs that ended without a run.
     left_queue: Vec<(Tier, JobId)>,
@@ -75,7 +75,7 @@ impl<'a> Decisions<'a> {
             records: RoundRecords::new(reads),
             limits,
             pause: None,
-            used: HashMap::new(),
+            used: BTreeMap::new(),
             deliveries: Vec::new(),
             left_queue: Vec::new(),
         }

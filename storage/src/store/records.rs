@@ -78,7 +78,7 @@ impl DailyUsageKey {
 pub struct Mark;
 
 /// The calls that accept an idempotency key. Each has its own keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum IdempotentCall {
     /// Any call that creates a job or a batch, so that no caller pays for both under one key. The endpoint is part of the fingerprint.

@@ -3,11 +3,11 @@
 use crate::domain::ids::AccountId;
 use crate::domain::webhook::Webhook;
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value, write_size};
+use crate::fast_hash::HashMap;
 use crate::store::tables::WEBHOOKS;
 use crate::store::webhooks::webhooks_of;
 use crate::store::{Record, RoundReads, StoreError, Table, TableKey, Write, Writes};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A key has the value of the round's last write, or else the value that was read.
@@ -25,7 +25,7 @@ impl<'a> RoundRecords<'a> {
     pub fn new(reads: &'a RoundReads<'a>) -> Self {
         Self {
             reads,
-            writes: HashMap::new(),
+            writes: HashMap::default(),
             bytes: 0,
             webhooks: None,
         }

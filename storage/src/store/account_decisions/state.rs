@@ -13,10 +13,10 @@ use crate::domain::queue_entry::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
+use crate::fast_hash::HashMap;
 use crate::store::commands::Limits;
 use crate::store::tables::LIVE_JOBS;
 use crate::store::{RoundReads, Store, StoreError, Writes};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One account's balances, its keys' live jobs and their spending.
@@ -81,8 +81,8 @@ impl StateChange {
         Self {
             account: state.account.clone(),
             live_jobs: state.live_jobs,
-            keys: HashMap::new(),
-            progress: HashMap::new(),
+            keys: HashMap::default(),
+            progress: HashMap::default(),
             sharing: state.sharing.clone(),
         }
     }
@@ -130,8 +130,8 @@ impl AccountState {
         Self {
             account,
             live_jobs: 0,
-            keys: HashMap::new(),
-            progress: HashMap::new(),
+            keys: HashMap::default(),
+            progress: HashMap::default(),
             sharing: None,
         }
     }

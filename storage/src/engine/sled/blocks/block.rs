@@ -63,14 +63,24 @@ pub fn encode(block: &[u8], records: &[Record<'_>]) -> Result<Vec<u8>, EngineErr
     Ok(bytes)
 }
 
-pub fn decode<'a>(block: &[u8], bytes: &'a [u8]) -> Result<Vec<Record<'a>>, EngineError> {
+/// Reads the wanted records up to the first one that is not within the block. Copies no other keys.
+pub fn decode<'a>(
+    block: &[u8],
+    bytes: &'a [u8],
+    is_within: impl Fn(&[u8]) -> bool,
+    is_wanted: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<Record<'a>>, EngineError> {
     let mut records = Vec::new();
     let mut entries = Entries::new(block, bytes);
     while let Some(value) = entries.next()? {
-        records.push(Record {
-            key: Cow::Owned(entries.key().to_vec()),
-            value,
-        });
+        let key = entries.key();
+        if !is_within(key) {
+            break;
+        }
+        if is_wanted(key) {
+            let key = Cow::Owned(key.to_vec());
+            records.push(Record { key, value });
+        }
     }
     Ok(records)
 }

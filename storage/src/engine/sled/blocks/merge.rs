@@ -40,7 +40,7 @@ impl BlockTree {
         let belongs =
             |key: &Key| key.first() == first.first() && end.is_none_or(|end| key.as_slice() < end);
         let old = match &block {
-            Some(block) => block.records_below(end)?,
+            Some(block) => block.records_below(end, |_| true)?,
             None => Vec::new(),
         };
         let mut old = old.into_iter().peekable();
@@ -150,7 +150,7 @@ impl BlockTree {
     /// they are removed first.
     fn remove(&self, block: &Block, merged: &mut MergeTotals) -> Result<(), EngineError> {
         if let Some(left) = self.last_block(Bound::Excluded(block.sled_key.to_vec()))? {
-            let records = left.records_below(Some(block.key()))?;
+            let records = left.records_below(Some(block.key()), |_| true)?;
             let bytes = block::encode(left.key(), &records)?;
             if left.bytes != bytes {
                 self.insert(left.key(), bytes, merged)?;

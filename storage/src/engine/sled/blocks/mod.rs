@@ -102,13 +102,14 @@ impl Block {
         &self.sled_key[1..]
     }
 
-    /// The records below `end`.
-    fn records_below(&self, end: Option<&[u8]>) -> Result<Vec<Record<'_>>, EngineError> {
-        let mut records = block::decode(self.key(), &self.bytes)?;
-        if let Some(end) = end {
-            records.truncate(records.partition_point(|it| &*it.key < end));
-        }
-        Ok(records)
+    /// The wanted records below `end`.
+    fn records_below(
+        &self,
+        end: Option<&[u8]>,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Record<'_>>, EngineError> {
+        let is_below = |key: &[u8]| end.is_none_or(|end| key < end);
+        block::decode(self.key(), &self.bytes, is_below, is_wanted)
     }
 }
 

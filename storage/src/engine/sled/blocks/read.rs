@@ -69,8 +69,7 @@ impl BlockTree {
                 Some(Err(_)) | None => None,
             };
             let is_new = |key: &[u8]| passed.as_deref().is_none_or(|passed| key > passed);
-            let mut records = block.records_below(end)?;
-            records.retain(|it| is_new(&it.key) && range.contains(&it.key));
+            let records = block.records_below(end, |key| is_new(key) && range.contains(key))?;
             passed = records.last().map(|it| it.key.to_vec()).or(passed);
             for Record { key, value } in records {
                 if visit(key.into_owned(), value)?.is_break() {
@@ -90,9 +89,10 @@ impl BlockTree {
         let mut blocks = self.blocks_falling(until);
         let mut end: Option<Block> = None;
         while let Some(block) = blocks.next()? {
-            let records = block.records_below(end.as_ref().map(Block::key))?;
+            let records =
+                block.records_below(end.as_ref().map(Block::key), |key| range.contains(key))?;
             for Record { key, value } in records.into_iter().rev() {
-                if range.contains(&key) && visit(key.into_owned(), value)?.is_break() {
+                if visit(key.into_owned(), value)?.is_break() {
                     return Ok(());
                 }
             }
