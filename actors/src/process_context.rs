@@ -5,7 +5,7 @@ use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
 use crate::ports::Observer;
 use crate::stats::Stats;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard};
 use std::sync::Arc;
 use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::ids::IdSource;
@@ -13,6 +13,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 pub struct ProcessContext {
     /// Its failed commits trip the fail-stop.
@@ -24,8 +26,8 @@ pub struct ProcessContext {
     pub stats: Arc<Stats>,
     /// The paused models, once their change is durable: no job of them begins. Several nodes poll the changes of the others.
     pub durable_pause: Arc<RwLock<Pause>>,
-    /// The paused backends, in the same way: they get no new attempt.
-    pub durable_backend_pauses: Arc<RwLock<BackendPauses>>,
+    /// In the same way.
+    pub durable_backend_pauses: Arc<DurableBackendPauses>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
     /// `None` on a single node: no other process uses the store.
@@ -35,5 +37,37 @@ pub struct ProcessContext {
 impl ProcessContext {
     pub fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+}
+
+/// The paused backends, which get no new attempt.
+#[derive(Default)]
+pub struct DurableBackendPauses {
+    current: RwLock<BackendPauses>,
+    /// Wakes runs in the order in which they wait. A `watch` channel wakes them in any order, which would make simulations
+    /// unrepeatable.
+    changed: Notify,
+}
+
+impl DurableBackendPauses {
+    pub fn new(current: BackendPauses) -> Self {
+        Self {
+            current: RwLock::new(current),
+            changed: Notify::new(),
+        }
+    }
+
+    pub fn read(&self) -> RwLockReadGuard<'_, BackendPauses> {
+        self.current.read()
+    }
+
+    pub fn publish(&self, pauses: BackendPauses) {
+        *self.current.write() = pauses;
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the next change after this call.
+    pub fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 }

@@ -19,10 +19,12 @@ pub struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts off the rest.
+    /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts off the rest, at once if they wait for the end
+    /// of a pause.
     pub async fn run(self, grace: Duration) {
         // Awaited, so that the dispatcher starts no job after the first check.
         let _ = self.dispatcher.send(DispatcherCommand::Stop).await;
+        self.cut_off.begin_to_stop();
         self.deliveries.do_send(DeliveryCommand::Stop);
         if !self.is_idle_within(grace, true).await {
             self.cut_off.trigger();

@@ -13,7 +13,7 @@ use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
-use crate::process_context::ProcessContext;
+use crate::process_context::{DurableBackendPauses, ProcessContext};
 pub use crate::queue::{Backlog, Depths, JobQueue, NextJob, QueuedJob};
 use crate::queue::{LocalQueue, SharedQueue};
 use crate::recovery;
@@ -148,7 +148,7 @@ impl System {
 
     /// Are all backends of the tier paused? Then none of its jobs starts.
     pub fn has_only_paused_backends(&self, tier: Tier) -> bool {
-        self.dispatch.pool.slots_in_service(tier) == 0
+        self.dispatch.pool.has_only_paused_backends(tier)
     }
 
     /// Receives operator events.
@@ -337,7 +337,7 @@ fn process_context(
     let store = fail_stop.watch(store);
     Ok(Arc::new(ProcessContext {
         durable_pause: Arc::new(RwLock::new(store.pause().wait()?)),
-        durable_backend_pauses: Arc::new(RwLock::new(store.backend_pauses().wait()?)),
+        durable_backend_pauses: Arc::new(DurableBackendPauses::new(store.backend_pauses().wait()?)),
         store,
         ids: Arc::new(IdSource::new(clock())),
         operator,

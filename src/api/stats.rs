@@ -3,6 +3,7 @@
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::error::Error;
+use crate::application::operations::pause;
 use std::time::Duration;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_actors::stats::{RecentFigures, WINDOW};
@@ -26,7 +27,12 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
     let queued = queued.map(|tier| (tier.as_str(), depths.queued[tier.index()]));
     let ended = stats.jobs.recent.counts(now, WINDOW);
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
+    let pauses = pause::of_backends(core).await?;
     let backends = core.system.backends().into_iter().zip(recent);
+    let backends = backends.map(|(it, recent)| {
+        let pause = pauses.of(&it.name).cloned();
+        backend(BackendHealth { pause, ..it }, recent)
+    });
     Ok(Stats {
         queued: queued.collect(),
         running: depths.running,
@@ -37,7 +43,7 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
             done: ended.counts[0],
             failed: ended.counts[1],
         },
-        backends: backends.map(|(it, recent)| backend(it, recent)).collect(),
+        backends: backends.collect(),
         webhooks_pending,
         last_export_at: LAST_EXPORT.get(&core.store, &()).await?.map(Into::into),
     })

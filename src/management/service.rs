@@ -29,7 +29,7 @@ pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(Switches::new(&pauses.models, &pauses.backends)))
 }
 
-/// `PUT /pause` resumes what the body omits. `PATCH /pause` keeps it, including concurrent changes.
+/// `PUT /pause` resumes what the body omits, except all backends. `PATCH /pause` keeps it, including concurrent changes.
 pub async fn change_pause(
     WithBody(OperatorCall(caller), body): WithBody<OperatorCall>,
     request: HttpRequest,

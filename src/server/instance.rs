@@ -111,6 +111,7 @@ impl Instance {
             exporter: observability.traces,
             _data_dir_lock: stores.data_dir_lock.map(Arc::new),
         };
+        pause::log_paused_backends(&instance.core);
         instance.spawn_tasks(setup.sweep_interval);
         instance
     }

@@ -161,7 +161,7 @@ fn an_unknown_backend_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn patch_keeps_other_pauses_and_put_resumes_them() {
+fn patch_keeps_other_pauses_and_put_with_a_list_resumes_them() {
     let server = Server::with(two());
     patch(&server, json!({"backends": ["builtin"], "reason": "a"}));
     patch(&server, json!({"tiers": {"pro": true}, "reason": "b"}));
@@ -176,7 +176,11 @@ fn patch_keeps_other_pauses_and_put_resumes_them() {
     assert_eq!(one["tiers"]["pro"], false);
     let expected = json!({"builtin": [false, null], "second": [true, "c"]});
     assert_eq!(shown(&server), expected);
-    put(json!({}));
+    // A program that does not know of backends sends no list.
+    let models = json!({"project": false, "tiers": {"fast": false}, "reason": "d"});
+    assert_eq!(put(models)["backends"], json!(["second"]));
+    assert_eq!(shown(&server), expected);
+    put(json!({"backends": []}));
     assert!(!shown(&server).to_string().contains("true"));
     let entries = server
         .admin("GET", "/audit?action=pause")

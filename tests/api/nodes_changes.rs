@@ -13,6 +13,7 @@ use tintype::application::operations::pause;
 use tintype::server::bootstrap;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Engine, Holds, Read, TransactionNumbers, commit_and_wait};
 use tintype_storage::store::tables::PAUSE;
 use tintype_storage::testing::failing::FailingEngine;
@@ -271,9 +272,12 @@ fn a_pause_of_a_backend_at_one_node_reaches_the_other() {
     let set = one.admin("PATCH", "/pause").json(&body).expect(200);
     let known = other.admin("GET", "/pause").expect(200).json();
     assert_eq!(known, set.json(), "it reads the store");
-    until("both nodes know it", || {
-        is_paused(&one) && is_paused(&other)
-    });
+    assert!(is_paused(&one) && is_paused(&other), "so do the statistics");
+    let knows = |node: &Server| {
+        let core = &node.instance().core;
+        core.system.has_only_paused_backends(Tier::Fast)
+    };
+    until("both nodes know it", || knows(&one) && knows(&other));
     let create = |node: &Server| {
         let call = node.generation(&customer, FAST, &fox());
         call.expect(202).job_id()
@@ -285,6 +289,7 @@ fn a_pause_of_a_backend_at_one_node_reaches_the_other() {
     assert_eq!(one.generator.runs() + other.generator.runs(), 0);
     let body = json!({"resume_backends": ["builtin"]});
     other.admin("PATCH", "/pause").json(&body).expect(200);
+    assert!(!is_paused(&one) && !is_paused(&other));
     for job in &jobs {
         one.job_once(&customer, job, "done");
     }

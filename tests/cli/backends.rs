@@ -10,7 +10,10 @@ fn a_backend_is_paused_and_resumed() {
     let paused = service.run(&["backend", "pause", "gpu", "--reason", "new driver"]);
     assert_eq!(service.run(&["backend", "list"]), paused);
     let switches = service.run(&["pause", "show"]);
-    assert!(switches.contains("backend gpu  paused"), "{switches}");
+    assert!(
+        switches.contains("backend gpu  paused   new driver"),
+        "{switches}"
+    );
     for command in [&["backend", "list"][..], &["stats"]] {
         let listed = service.run(command);
         let line = listed.lines().find(|it| it.starts_with("gpu"));
@@ -19,6 +22,9 @@ fn a_backend_is_paused_and_resumed() {
         let other = listed.lines().find(|it| it.starts_with("builtin"));
         assert!(!other.unwrap().contains("paused"), "{listed}");
     }
+    let changed = service.run(&["backend", "pause", "gpu", "--reason", "newer driver"]);
+    assert!(changed.contains("paused (newer driver)"), "{changed}");
+    service.run(&["backend", "pause", "gpu", "--reason", "new driver"]);
     let both = service.json(&["backend", "pause", "builtin", "gpu"]);
     let reasons = both["data"].as_array().unwrap().iter();
     let reasons: Vec<_> = reasons
@@ -40,6 +46,6 @@ fn a_backend_is_paused_and_resumed() {
         assert_eq!(run(service.command(command), b"").code, Some(2));
     }
     let entries = service.json(&["audit", "list", "--action", "pause"]);
-    assert_eq!(entries["data"].as_array().map(Vec::len), Some(3));
+    assert_eq!(entries["data"].as_array().map(Vec::len), Some(5));
     service.stop();
 }

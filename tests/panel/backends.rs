@@ -121,8 +121,17 @@ fn a_backend_is_paused_and_resumed() {
         browser
             .find(&format!("{of_gpu}//div[.='Paused: new driver']"))
             .await;
+        browser
+            .press_in("//button[@aria-label='Reason for gpu']")
+            .await;
+        browser.see("h2", "Why is gpu paused?").await;
+        browser.fill("reason", "newer driver").await;
+        browser.press("Save").await;
+        browser
+            .find(&format!("{of_gpu}//div[.='Paused: newer driver']"))
+            .await;
         browser.go("#/overview", "Overview").await;
-        browser.see("div", "Paused: new driver").await;
+        browser.see("div", "Paused: newer driver").await;
         browser.go("#/service", "Service").await;
         browser.press_in("//button[@aria-label='Resume gpu']").await;
         browser.find("//button[@aria-label='Pause gpu']").await;

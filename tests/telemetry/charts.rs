@@ -168,8 +168,10 @@ fn every_panel_names_existing_metrics() {
 }
 
 /// The beginnings of the metrics that describe all nodes. Each node exports the same value.
-const OF_ALL_NODES: [&str; 7] = [
+const OF_ALL_NODES: [&str; 9] = [
     "tintype_accounts",
+    "tintype_all_backends_paused{",
+    "tintype_backend_paused{",
     "tintype_jobs{",
     "tintype_jobs_live{",
     "tintype_jobs_oldest_queued_age_seconds{",

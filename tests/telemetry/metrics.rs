@@ -395,6 +395,25 @@ fn paused_models_are_reported() {
 }
 
 #[test]
+fn paused_backends_are_reported() {
+    let backend = |name: &str| toml::Table::from_iter([("name".to_owned(), name.into())]);
+    let options = Options::new().set("backends.second.kind", "procedural");
+    let both = vec![backend("builtin"), backend("second")];
+    let server = Server::with(options.set("tiers.fast.backends", both));
+    let paused = json!({"backends": ["builtin"]});
+    server.admin("PATCH", "/pause").json(&paused).expect(200);
+    let of = |figures: &Figures, name| figures.of("tintype_backend_paused", &[("backend", name)]);
+    // Another node may have answered.
+    until("the pause is reported", || {
+        of(&server.figures(), "builtin") == 1.0
+    });
+    let figures = server.figures();
+    assert_eq!(of(&figures, "second"), 0.0);
+    let all = |tier| figures.of("tintype_all_backends_paused", &[("tier", tier)]);
+    assert_eq!(["fast", "pro"].map(all), [0.0, 1.0]);
+}
+
+#[test]
 fn deliveries_are_reported_by_the_response() {
     let receiver = crate::collector::Collector::start();
     let server = Server::with(Options::new().allow_loopback());

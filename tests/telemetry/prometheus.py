@@ -77,7 +77,7 @@ def until(what, look):
 
 
 # Metrics that describe all nodes, without those that are rates.
-OF_ALL_NODES = re.compile(r"tintype_(accounts|jobs\{|jobs_live\{|ledger_(?!charged)|paused)")
+OF_ALL_NODES = re.compile(r"tintype_(accounts|jobs\{|jobs_live\{|ledger_(?!charged)|paused|backend_paused|all_backends_paused)")
 
 
 def queries(instance=".*"):

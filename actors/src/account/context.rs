@@ -33,7 +33,7 @@ impl AccountContext {
 
     /// Publishes a durable change of the paused backends, and wakes the dispatcher.
     pub fn publish_backend_pauses(&self, pauses: BackendPauses) {
-        *self.process.durable_backend_pauses.write() = pauses;
+        self.process.durable_backend_pauses.publish(pauses);
         self.local_queue.wake();
     }
 }

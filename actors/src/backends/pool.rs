@@ -5,15 +5,17 @@ use super::failover_queue::{FailoverQueue, LeaseKind, LeaseRequest};
 use super::health::{BackendError, BackendHealth, Contact, Health};
 use super::lease::BackendLease;
 use crate::ports::Generator;
-use parking_lot::{Mutex, RwLock};
+use crate::process_context::DurableBackendPauses;
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
+use tintype_storage::domain::backend_pauses::BackendPause;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::shared_slots::SlotRequest;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::Instant;
 
@@ -109,8 +111,7 @@ pub struct BackendPool {
     failover: [Mutex<FailoverQueue>; 3],
     /// Wakes the dispatcher when a slot becomes free, a run waits for one, or a breaker opens or closes.
     wake: Arc<Notify>,
-    /// The paused backends: see [`ProcessContext`](crate::process_context::ProcessContext).
-    pauses: Arc<RwLock<BackendPauses>>,
+    pauses: Arc<DurableBackendPauses>,
 }
 
 impl BackendPool {
@@ -120,7 +121,7 @@ impl BackendPool {
         routes: Routes,
         wake: Arc<Notify>,
         is_among_nodes: bool,
-        pauses: Arc<RwLock<BackendPauses>>,
+        pauses: Arc<DurableBackendPauses>,
     ) -> Self {
         let pooled = |backend: Backend| {
             let is_shared = backend.is_shared && is_among_nodes;
@@ -163,6 +164,16 @@ impl BackendPool {
     /// Has the operator paused the route's backend? Then it gets no new attempt.
     pub fn is_paused(&self, route: &Route) -> bool {
         self.pauses.read().of(&self.backend(route).name).is_some()
+    }
+
+    /// Are all backends of the tier paused?
+    pub fn has_only_paused_backends(&self, tier: Tier) -> bool {
+        self.routes(tier).iter().all(|it| self.is_paused(it))
+    }
+
+    /// Waits for the next change of the pauses after this call.
+    pub fn pauses_changed(&self) -> Notified<'_> {
+        self.pauses.changed()
     }
 
     /// The route to which a run fails over: the first of these whose backend admits runs. While all of their backends are paused, it is

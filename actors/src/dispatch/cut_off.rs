@@ -1,44 +1,76 @@
-//! The signal that interrupts all runs when the grace period of an orderly stop ends.
+//! The signals of an orderly stop to the runs: that it has begun, and that its grace period has ended.
 
 use tokio::sync::{Notify, watch};
 
-/// Triggered once. Interrupted runs end without an image, and their jobs run again after the restart.
+/// Interrupted runs end without an image, and their jobs run again after the restart.
+#[derive(Default)]
 pub struct CutOff {
-    triggered: watch::Sender<bool>,
+    /// Interrupts the runs that wait for the end of a pause: they have nothing to finish in the grace period.
+    stopping: Signal,
+    /// Interrupts all runs.
+    triggered: Signal,
+}
+
+impl CutOff {
+    pub fn begin_to_stop(&self) {
+        self.stopping.set();
+    }
+
+    pub fn trigger(&self) {
+        self.triggered.set();
+    }
+
+    /// For generators.
+    pub fn receiver(&self) -> watch::Receiver<bool> {
+        self.triggered.is_set.subscribe()
+    }
+
+    pub fn is_triggered(&self) -> bool {
+        self.triggered.is_set()
+    }
+
+    /// Waits until the orderly stop begins.
+    pub async fn stopping(&self) {
+        self.stopping.wait().await;
+    }
+
+    /// Waits until the grace period has ended.
+    pub async fn triggered(&self) {
+        self.triggered.wait().await;
+    }
+}
+
+/// Set once.
+struct Signal {
+    is_set: watch::Sender<bool>,
     /// Wakes runs in the order in which they wait. A `watch` channel wakes them in any order, which would make simulations
     /// unrepeatable.
     wake: Notify,
 }
 
-impl Default for CutOff {
+impl Default for Signal {
     fn default() -> Self {
         Self {
-            triggered: watch::Sender::new(false),
+            is_set: watch::Sender::new(false),
             wake: Notify::new(),
         }
     }
 }
 
-impl CutOff {
-    pub fn trigger(&self) {
-        self.triggered.send_replace(true);
+impl Signal {
+    fn set(&self) {
+        self.is_set.send_replace(true);
         self.wake.notify_waiters();
     }
 
-    /// For generators.
-    pub fn receiver(&self) -> watch::Receiver<bool> {
-        self.triggered.subscribe()
+    fn is_set(&self) -> bool {
+        *self.is_set.borrow()
     }
 
-    pub fn is_triggered(&self) -> bool {
-        *self.triggered.borrow()
-    }
-
-    /// Waits for the signal.
-    pub async fn triggered(&self) {
+    async fn wait(&self) {
         // Registered before the check, so that a signal in between is not missed.
         let woken = self.wake.notified();
-        if !self.is_triggered() {
+        if !self.is_set() {
             woken.await;
         }
     }

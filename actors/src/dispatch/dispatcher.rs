@@ -7,6 +7,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamH
 use futures_util::stream;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
@@ -44,6 +45,8 @@ enum Grant {
     Waiting(LeaseRequest, BackendLease),
     /// The next job of the queue.
     Start(BackendLease),
+    /// The next job that has begun a run before. All backends of its tier are paused, and its deadline limits the wait for a lease.
+    Resume,
 }
 
 impl Dispatcher {
@@ -69,18 +72,20 @@ impl Dispatcher {
                 // If the run has ended meanwhile, this drops the lease.
                 Grant::Waiting(request, lease) => drop(request.reply.send(lease)),
                 Grant::Start(lease) => {
-                    let context = &self.context;
-                    let pause = context.process.durable_pause.read();
-                    let turn = context.local_queue.pop(tier, &pause);
-                    drop(pause);
-                    if let Some(turn) = turn {
-                        JobActor::start(turn, lease, Arc::clone(&self.context));
-                    }
+                    let pause = self.context.process.durable_pause.read();
+                    self.start_next(tier, &pause, Some(lease));
                 }
+                Grant::Resume => self.start_next(tier, &Pause::everything(), None),
             }
         }
         self.set_probe_timer(now, ctx);
         self.context.queue.slot_freed();
+    }
+
+    fn start_next(&self, tier: Tier, pause: &Pause, lease: Option<BackendLease>) {
+        if let Some(turn) = self.context.local_queue.pop(tier, pause) {
+            JobActor::start(turn, lease, Arc::clone(&self.context));
+        }
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
@@ -109,6 +114,10 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
+            if pool.has_only_paused_backends(*tier) {
+                let has_begun = !*is_stopping && queues.has_next(*tier, &Pause::everything());
+                return has_begun.then_some((at, Grant::Resume));
+            }
             let is_startable = !*is_stopping && queues.has_next(*tier, &pause) && can_store;
             if !is_startable || !selection.accepts_more(waiting) {
                 return None;

@@ -3,6 +3,7 @@
 use super::backend_attempts::{Attempts, task_on};
 use super::backoff;
 use super::context::DispatchContext;
+use super::lease_wait::{LeaseWait, NoLease};
 use super::next_step::{NextStep, RunState, next_step};
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
@@ -10,14 +11,25 @@ use crate::backends::{BackendLease, LeaseKind, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
-use tintype_storage::domain::tier::Tier;
 use tokio::time::{Instant, timeout};
 
 /// The time in which a backend must answer whether it holds earlier work. A backend that loads a model is slow to answer, and without
 /// its answer another backend would repeat the work.
 const EARLIER_WORK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a run ends without an image.
+pub enum RunError {
+    Failed(GenerateError),
+    /// An orderly stop interrupts the run while it waits for the end of a pause.
+    CutOff,
+}
+
+impl From<GenerateError> for RunError {
+    fn from(error: GenerateError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// Generates and stores the image of a job.
 pub async fn generate(
@@ -27,10 +39,10 @@ pub async fn generate(
     context: &DispatchContext,
     progress: Progress,
     log: &RunLog,
-) -> Result<ResultImage, GenerateError> {
-    let mut deadline = RunDeadline::new(context.run_timeout);
+    mut deadline: RunDeadline,
+) -> Result<ResultImage, RunError> {
     let Some(task) = deadline.work(task_for(job, context, progress)).await else {
-        return Err(deadline.exceeded());
+        return Err(deadline.exceeded().into());
     };
     let routes = context.pool.routes(job.tier);
     let mut run = FailoverRun {
@@ -45,9 +57,13 @@ pub async fn generate(
         passed_on: None,
     };
     if is_resumed && routes.len() > 1 {
-        lease = run.move_to_earlier_work(lease).await;
+        lease = run.move_to_earlier_work(lease).await?;
     }
     loop {
+        // The pause may have begun since the lease was granted.
+        while context.pool.is_paused(&routes[lease.route]) {
+            lease = run.leave_paused(lease).await?;
+        }
         match run.try_backend(&mut lease).await {
             Ok(image) => return Ok(image),
             Err((step, worst)) => lease = run.move_on(lease, step, worst).await?,
@@ -71,17 +87,30 @@ struct FailoverRun<'a> {
     passed_on: Option<GenerateError>,
 }
 
-impl<'a> FailoverRun<'a> {
+impl FailoverRun<'_> {
     /// Moves to the backend that holds the work of an earlier run, if there is one.
-    async fn move_to_earlier_work(&mut self, lease: BackendLease) -> BackendLease {
+    async fn move_to_earlier_work(
+        &mut self,
+        lease: BackendLease,
+    ) -> Result<BackendLease, RunError> {
         let found = self.find_earlier_work().await;
         let Some(route) = found.filter(|it| *it != lease.route) else {
-            return lease;
+            return Ok(lease);
         };
         // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
         self.untried.sort_by_key(|at| *at != route);
-        self.lease_on_untried().await
+        self.lease_on_untried(false).await
+    }
+
+    /// Gives up a lease on a backend that was paused before the run tried it.
+    async fn leave_paused(&mut self, lease: BackendLease) -> Result<BackendLease, RunError> {
+        drop(lease);
+        match self.passed_on {
+            Some(_) => self.lease_on_untried(false).await,
+            // As the dispatcher selected the first one, because an unweighted backend is in reserve.
+            None => self.lease(LeaseKind::Start(None), false).await,
+        }
     }
 
     /// The route whose backend holds the work of an earlier run. A paused backend would not get the run.
@@ -180,9 +209,9 @@ impl<'a> FailoverRun<'a> {
         lease: BackendLease,
         step: NextStep,
         worst: GenerateError,
-    ) -> Result<BackendLease, GenerateError> {
+    ) -> Result<BackendLease, RunError> {
         if step == NextStep::Fail {
-            return Err(worst);
+            return Err(worst.into());
         }
         // The cut-off ends the run, so that it does not ask another backend in vain.
         if self.context.cut_off.is_triggered() {
@@ -191,41 +220,43 @@ impl<'a> FailoverRun<'a> {
         let job = self.job.id;
         let backend = &self.context.pool.backend(&self.routes[lease.route]).name;
         drop(lease);
-        let lease = if step == NextStep::AwaitBackend {
+        self.passed_on = Some(worst);
+        // No other job causes a wait while no backend can be used.
+        let counts_fully = step == NextStep::AwaitBackend;
+        if counts_fully {
             tracing::info!(%job, %backend, "the run waits until a backend can be used");
             self.untried = (0..self.routes.len()).collect();
-            // This wait counts against the deadline, because no other job causes it.
-            let lease = self.lease_on_untried();
-            match self.deadline.work(lease).await {
-                Some(lease) => lease,
-                None => return Err(worst),
-            }
         } else {
             tracing::info!(%job, %backend, "the run fails over");
-            self.lease_on_untried().await
-        };
-        self.passed_on = Some(worst);
-        Ok(lease)
+        }
+        self.lease_on_untried(counts_fully).await
     }
 
-    fn lease_on_untried(&self) -> impl Future<Output = BackendLease> + use<'a> {
-        let (account, tier) = (self.job.account, self.job.tier);
+    async fn lease_on_untried(&mut self, counts_fully: bool) -> Result<BackendLease, RunError> {
         let kind = LeaseKind::Failover(self.untried.clone());
-        wait_for_lease(self.context, account, tier, kind)
+        self.lease(kind, counts_fully).await
     }
-}
 
-/// Waits for a lease on one of the tier's backends.
-pub async fn wait_for_lease(
-    context: &DispatchContext,
-    account: AccountId,
-    tier: Tier,
-    kind: LeaseKind,
-) -> BackendLease {
-    match context.pool.request_lease(account, tier, kind).await {
-        Ok(lease) => lease,
-        // The dispatcher has stopped with the process. The job runs again after the restart.
-        Err(_) => std::future::pending().await,
+    /// Waits for a lease, or returns the error of the run.
+    async fn lease(
+        &mut self,
+        kind: LeaseKind,
+        counts_fully: bool,
+    ) -> Result<BackendLease, RunError> {
+        let wait = LeaseWait {
+            account: self.job.account,
+            tier: self.job.tier,
+            kind,
+            counts_fully,
+        };
+        let lease = wait.until(&mut self.deadline, self.context).await;
+        lease.map_err(|reason| match reason {
+            NoLease::Stopping => RunError::CutOff,
+            NoLease::TimedOut => {
+                let worst = self.passed_on.clone();
+                worst.unwrap_or_else(|| self.deadline.exceeded()).into()
+            }
+        })
     }
 }
 

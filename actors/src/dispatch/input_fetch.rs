@@ -2,7 +2,8 @@
 
 use super::backoff;
 use super::context::DispatchContext;
-use super::failover::wait_for_lease;
+use super::failover::RunError;
+use super::lease_wait::{LeaseWait, NoLease};
 use super::run_deadline::RunDeadline;
 use crate::backends::{BackendLease, LeaseKind};
 use crate::ports::{FetchedInputs, GenerateError};
@@ -10,12 +11,14 @@ use tintype_storage::domain::job::{Job, JobEvent};
 
 /// Fetches the input images of a job that does not have them yet.
 ///
-/// Gives up the lease meanwhile and waits for another one: a slow host must not occupy a slot that other jobs could use.
+/// Gives up the lease meanwhile and waits for another one: a slow host must not occupy a slot that other jobs could use. `deadline` is
+/// that of the run after the fetch.
 pub async fn with_inputs(
     job: &mut Job,
     lease: BackendLease,
     context: &DispatchContext,
-) -> Result<BackendLease, GenerateError> {
+    deadline: &mut RunDeadline,
+) -> Result<BackendLease, RunError> {
     if job.input_urls().is_none() {
         return Ok(lease);
     }
@@ -31,7 +34,17 @@ pub async fn with_inputs(
     *job = recorded.ok_or_else(|| {
         GenerateError::Storage("the input images could not be recorded; try again".to_owned())
     })?;
-    Ok(wait_for_lease(context, job.account, job.tier, kind).await)
+    let wait = LeaseWait {
+        account: job.account,
+        tier: job.tier,
+        kind,
+        counts_fully: false,
+    };
+    let lease = wait.until(deadline, context).await;
+    lease.map_err(|reason| match reason {
+        NoLease::TimedOut => deadline.exceeded().into(),
+        NoLease::Stopping => RunError::CutOff,
+    })
 }
 
 /// Fetches, and repeats the fetch after failures that may pass, for as long as a run may take.

@@ -6,8 +6,9 @@
 //! once.
 
 use super::context::DispatchContext;
-use super::failover::wait_for_lease;
+use super::lease_wait::{LeaseWait, NoLease};
 use super::run::{log_failure, run};
+use super::run_deadline::RunDeadline;
 use crate::backends::{BackendLease, LeaseKind};
 use crate::queue::{QueuedJob, Turn};
 use actix::{
@@ -45,7 +46,8 @@ pub struct JobActor {
     context: Arc<DispatchContext>,
     /// Held until the job is terminal, or left to the restart of the process.
     turn: Option<Turn>,
-    /// For the first run; a restarted actor asks for a new one.
+    /// For the first run; a restarted actor asks for a new one. So does the actor of a job that has begun a run before, if its turn came
+    /// while all backends of its model were paused.
     lease: Option<BackendLease>,
     state: State,
     /// Has the supervisor restarted the actor in this state?
@@ -56,12 +58,12 @@ pub struct JobActor {
 
 impl JobActor {
     /// Starts the actor of a job whose turn has come.
-    pub fn start(turn: Turn, lease: BackendLease, context: Arc<DispatchContext>) {
+    pub fn start(turn: Turn, lease: Option<BackendLease>, context: Arc<DispatchContext>) {
         Supervisor::start(move |ctx: &mut Context<Self>| Self {
             job: turn.job(),
             context,
             turn: Some(turn),
-            lease: Some(lease),
+            lease,
             state: State::Starting,
             was_restarted: false,
             address: Some(ctx.address()),
@@ -71,20 +73,27 @@ impl JobActor {
     fn begin(&mut self, ctx: &mut Context<Self>) {
         self.state = State::Starting;
         let (job, context, lease) = (self.job, Arc::clone(&self.context), self.lease.take());
-        let start = async move { begin(job, lease, &context).await };
+        let was_restarted = self.was_restarted;
+        let start = async move { begin(job, lease, was_restarted, &context).await };
         self.step(ctx, start, |actor, started, ctx| match started {
-            Start::Run(job, lease) => actor.run(*job, lease, ctx),
+            Start::Run(job, lease, deadline) => actor.run(*job, lease, deadline, ctx),
             Start::Nothing(terminal) => actor.finish(terminal.map(|job| *job)),
         });
     }
 
-    fn run(&mut self, job: Job, lease: BackendLease, ctx: &mut Context<Self>) {
+    fn run(
+        &mut self,
+        job: Job,
+        lease: BackendLease,
+        deadline: RunDeadline,
+        ctx: &mut Context<Self>,
+    ) {
         self.state = State::Running;
         let context = Arc::clone(&self.context);
         let was_begun_before = self.turn.as_ref().is_some_and(Turn::is_resumed);
         let is_resumed = was_begun_before || self.was_restarted;
         let run = async move {
-            let (job, event) = run(job, lease, is_resumed, &context).await;
+            let (job, event) = run(job, lease, deadline, is_resumed, &context).await;
             Rc::new(RunResult { job, event })
         };
         self.step(ctx, run, |actor, result, ctx| {
@@ -171,27 +180,31 @@ impl Supervised for JobActor {
 }
 
 enum Start {
-    Run(Box<Job>, BackendLease),
+    Run(Box<Job>, BackendLease, RunDeadline),
     /// There is nothing to run. Contains the job if it is terminal.
     Nothing(Option<Box<Job>>),
 }
 
 /// Begins a run. Its count is durable before this returns, so a crash cannot add a run to the maximum.
-async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchContext) -> Start {
+async fn begin(
+    job: QueuedJob,
+    lease: Option<BackendLease>,
+    was_restarted: bool,
+    context: &DispatchContext,
+) -> Start {
+    let mut deadline = RunDeadline::new(context.run_timeout);
     let lease = match lease {
         Some(lease) => lease,
         None => {
-            // The lease comes before the delay, while the slot that the restart has released is still free.
-            let lease = async {
-                let kind = LeaseKind::Start(None);
-                let lease = wait_for_lease(context, job.account, job.tier, kind).await;
-                sleep(RESTART_DELAY).await;
-                lease
-            };
-            tokio::select! {
+            let lease = wait_for_lease(job, was_restarted, &mut deadline, context);
+            let lease = tokio::select! {
                 biased;
                 lease = lease => lease,
                 () = context.cut_off.triggered() => return Start::Nothing(None),
+            };
+            match lease {
+                Ok(lease) => lease,
+                Err(ended) => return Start::Nothing(ended),
             }
         }
     };
@@ -207,7 +220,7 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
             }
             Start::Nothing(Some(Box::new(job)))
         }
-        Ok(Ok(job)) => Start::Run(Box::new(job), lease),
+        Ok(Ok(job)) => Start::Run(Box::new(job), lease, deadline),
         // Canceled while it waited for its turn, or ended by this actor before its restart.
         Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Nothing(None),
         Ok(Err(EventError::Store(error))) => {
@@ -218,6 +231,62 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
         }
         // The account actor has stopped with the process.
         Err(_) => Start::Nothing(None),
+    }
+}
+
+/// Waits for the lease of a job that may have begun a run before. Otherwise there is nothing to run: returns the job if the wait has
+/// failed it.
+async fn wait_for_lease(
+    job: QueuedJob,
+    was_restarted: bool,
+    deadline: &mut RunDeadline,
+    context: &DispatchContext,
+) -> Result<BackendLease, Option<Box<Job>>> {
+    loop {
+        let wait = LeaseWait {
+            account: job.account,
+            tier: job.tier,
+            kind: LeaseKind::Start(None),
+            counts_fully: false,
+        };
+        match wait.until(deadline, context).await {
+            Ok(lease) => {
+                // The lease comes before the delay, while the slot that the restart has released is still free.
+                if was_restarted {
+                    sleep(RESTART_DELAY).await;
+                }
+                return Ok(lease);
+            }
+            Err(NoLease::Stopping) => return Err(None),
+            Err(NoLease::TimedOut) => {}
+        }
+        let error = deadline.exceeded();
+        let kind = error.kind();
+        let event = JobEvent::Fail {
+            error: error.to_string(),
+            kind,
+        };
+        let Some(account) = context.account(job.account).await else {
+            return Err(None);
+        };
+        match account.apply(job.job, event, None).await {
+            Ok(Ok(failed)) => {
+                log_failure(&failed, kind);
+                return Err(Some(Box::new(failed)));
+            }
+            // The actor stopped before its first run began. A pause fails no queued job.
+            Ok(Err(EventError::Transition(TransitionError::NotStarted))) => {
+                *deadline = RunDeadline::new(context.run_timeout);
+            }
+            Ok(Err(error)) => {
+                if !context.has_failed() {
+                    tracing::warn!(job = %job.job, %error, "the end of a run was not applied");
+                }
+                return Err(None);
+            }
+            // The account actor has stopped with the process.
+            Err(_) => return Err(None),
+        }
     }
 }
 

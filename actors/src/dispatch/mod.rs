@@ -11,6 +11,7 @@ mod failover;
 mod failures;
 mod input_fetch;
 mod job;
+mod lease_wait;
 mod next_step;
 mod progress;
 mod prompt_redaction;

@@ -1,8 +1,9 @@
 //! One run of a job: from the lease to the event that ends the run.
 
 use super::context::DispatchContext;
-use super::failover::generate;
+use super::failover::{RunError, generate};
 use super::input_fetch::with_inputs;
+use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::BackendLease;
 use crate::ports::{JobOutcome, RunEnd};
@@ -19,14 +20,16 @@ const STORE_GRACE: Duration = Duration::from_secs(4);
 pub async fn run(
     mut job: Job,
     lease: BackendLease,
+    mut deadline: RunDeadline,
     is_resumed: bool,
     context: &DispatchContext,
 ) -> (Job, JobEvent) {
     let entry = context.progress.enter(job.id);
     let log = RunLog::begin();
     let generation = async {
-        let lease = with_inputs(&mut job, lease, context).await?;
-        generate(&job, lease, is_resumed, context, entry.progress(), &log).await
+        let lease = with_inputs(&mut job, lease, context, &mut deadline).await?;
+        let progress = entry.progress();
+        generate(&job, lease, is_resumed, context, progress, &log, deadline).await
     };
     let outcome = tokio::select! {
         // In this order, so that an image that exists when the process stops is kept if it can be stored in time.
@@ -36,7 +39,7 @@ pub async fn run(
     };
     let (event, end) = match outcome {
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
-        Some(Ok(Err(error))) => {
+        Some(Ok(Err(RunError::Failed(error)))) => {
             context.failures.remember(job.id, log.take_failures());
             log_failure(&job, error.kind());
             failed_run(error.to_string(), error.kind())
@@ -47,7 +50,7 @@ pub async fn run(
             let error = "the image generator failed unexpectedly; try again, or change the request";
             failed_run(error.into(), FailureKind::Broken)
         }
-        None => (JobEvent::CutOff, RunEnd::CutOff),
+        Some(Ok(Err(RunError::CutOff))) | None => (JobEvent::CutOff, RunEnd::CutOff),
     };
     if let Some(observer) = &context.process.observer {
         observer.run_ended(&log.report(&job, end));

@@ -6,7 +6,7 @@
 use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
 use crate::node::NodeContext;
-use crate::queue::{Lane, QueueChange, QueuedJob};
+use crate::queue::{JobQueue as _, Lane, QueueChange, QueuedJob};
 use crate::round::decide;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -99,12 +99,19 @@ impl JobTaker {
                 true => local_queue.waiting(&pause),
                 false => [0; 3],
             };
+            let has_only_paused_backends = pool.has_only_paused_backends(tier);
             let own_slots = match takes_jobs {
-                true => pool.own_slots(tier, now),
+                // A job that has begun a run waits at a node, which fails it at its deadline.
+                true if has_only_paused_backends => {
+                    pool.slots(tier).saturating_sub(local_queue.begun(tier))
+                }
+                // Jobs of all tiers may wait for the same slots.
+                true => {
+                    let own_slots = pool.own_slots(tier, now);
+                    own_slots.saturating_sub(waiting.iter().sum())
+                }
                 false => 0,
             };
-            // Jobs of all tiers may wait for the same slots.
-            let own_slots = own_slots.saturating_sub(waiting.iter().sum());
             let demands = pool.release_spare_slots(tier, waiting, can_store, now);
             let demands = SlotDemands(demands);
             if own_slots == 0 && !demands.may_change_slots(takes_jobs) {
@@ -117,7 +124,7 @@ impl JobTaker {
                 own_slots,
                 demands,
                 takes_jobs,
-                is_paused: pause.covers(tier),
+                is_paused: pause.covers(tier) || has_only_paused_backends,
                 held: local_queue.held_accounts(tier),
                 scans_all,
             };
@@ -162,12 +169,12 @@ impl JobTaker {
 struct Take {
     node: NodeId,
     tier: Tier,
-    /// Free slots of backends that are not shared.
+    /// Free slots of backends that are not shared. While all backends are paused, the number of resumed jobs for which this node may wait.
     own_slots: usize,
     demands: SlotDemands,
     /// If false, the round only takes and releases slots.
     takes_jobs: bool,
-    /// Is the tier paused, as far as this node knows? Then its dispatcher starts no queued job.
+    /// Is the tier, or each of its backends, paused, as far as this node knows? Then its dispatcher starts no queued job.
     is_paused: bool,
     /// Accounts whose batch jobs could not begin at this node now. They stay in the queue.
     held: HashSet<AccountId>,

@@ -248,6 +248,26 @@ fn a_job_that_has_fetched_its_input_images_calls_no_backend_while_the_object_sto
 }
 
 #[test]
+fn a_job_that_has_fetched_its_input_images_waits_for_the_end_of_a_pause_until_its_deadline() {
+    run(async {
+        let generator = quick();
+        let plan = Plan::with(generator.clone(), 1);
+        let run_timeout = plan.run_timeout;
+        let world = plan.start();
+        let batch = submit(&world, A, &["image:slow:a"]).await;
+        until("it fetches", || counts(&world, batch) == [0, 1, 0, 0]).await;
+        let begun = Instant::now();
+        world.backends_paused(&[0]);
+        world.idle().await;
+        assert_eq!(counts(&world, batch), [0, 0, 0, 1]);
+        let waited = begun.elapsed() - SLOW_FETCH;
+        assert_eq!(waited.as_secs(), run_timeout.as_secs());
+        assert_eq!(generator.prompts(), [""; 0]);
+        world.check();
+    });
+}
+
+#[test]
 fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
     run(async {
         let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));

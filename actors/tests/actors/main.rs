@@ -2,6 +2,7 @@
 //! while there is work, so waits cost nothing and the order of events is the same each time.
 
 mod backend_pause;
+mod backend_pause_waits;
 mod batches;
 mod batching;
 mod breaker;

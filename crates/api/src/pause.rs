@@ -62,11 +62,13 @@ body!(PauseChange {
     project: Optional<Flag>,
     /// Single models.
     tiers: BySwitch<Optional<Flag>, 3>,
-    /// The names of backends to pause. `PATCH` leaves other paused backends as they are, `PUT` resumes them.
+    /// The names of backends to pause. `PATCH` leaves other paused backends as they are, `PUT` resumes them. Without the list, both leave
+    /// all paused backends as they are.
     backends: Optional<BackendNames>,
     /// The names of backends to resume.
     resume_backends: Optional<BackendNames>,
-    /// The reason that callers see, for all paused switches without a separate reason. Only operators see that of a backend.
+    /// The reason that callers see, for all paused switches without a separate reason. Only operators see that of a backend, which the
+    /// call must name.
     reason: Nullable<Reason>,
     /// Reasons of single switches.
     reasons: BySwitch<Nullable<Reason>, 4>,

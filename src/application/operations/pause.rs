@@ -9,6 +9,7 @@ use crate::application::error::Error;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::process_context::DurableBackendPauses;
 use tintype_api::FieldFault;
 use tintype_api::fields::shown;
 use tintype_storage::domain::audit_log::Action;
@@ -49,12 +50,32 @@ pub async fn current(core: &Core) -> Result<Pause, StoreError> {
     }
 }
 
+/// The current pauses of backends, in the same way. May contain backends that the configuration no longer has.
+///
+/// # Errors
+/// The store fails.
+pub async fn of_backends(core: &Core) -> Result<BackendPauses, StoreError> {
+    match core.system.node() {
+        None => Ok(durable_of_backends(core).read().clone()),
+        Some(_) => core.store.backend_pauses().await,
+    }
+}
+
+fn durable_of_backends(core: &Core) -> &DurableBackendPauses {
+    &core
+        .system
+        .accounts()
+        .context()
+        .process
+        .durable_backend_pauses
+}
+
 /// All current switches. Ignores backends that the configuration no longer has.
 ///
 /// # Errors
 /// The store fails.
 pub async fn all(core: &Core) -> Result<Pauses, StoreError> {
-    let (models, backends) = tokio::try_join!(current(core), core.store.backend_pauses())?;
+    let (models, backends) = tokio::try_join!(current(core), of_backends(core))?;
     let defined = defined_backends(core);
     let backends = backends.only(|name| defined.iter().any(|it| it == name));
     Ok(Pauses { models, backends })
@@ -75,14 +96,18 @@ pub async fn for_call(core: &Core, payer: &Payer) -> Result<Pause, StoreError> {
 /// until the process stops.
 pub async fn follow(core: Arc<Core>) {
     let mut is_readable = true;
+    let context = core.system.accounts().context();
+    let durable_of_backends = durable_of_backends(&core);
     while !core.is_ending() {
+        let known = core.pause.read().clone();
+        let known_backends = durable_of_backends.read().clone();
         match tokio::try_join!(core.store.pause(), core.store.backend_pauses()) {
             Ok((pause, backends)) => {
-                let context = core.system.accounts().context();
-                if *core.pause.read() != pause {
+                // What this node has changed during the read is newer than what the read has found.
+                if pause != known && *core.pause.read() == known {
                     context.publish_pause(pause);
                 }
-                if *context.process.durable_backend_pauses.read() != backends {
+                if backends != known_backends && *durable_of_backends.read() == known_backends {
                     context.publish_backend_pauses(backends);
                 }
                 is_readable = true;
@@ -94,6 +119,20 @@ pub async fn follow(core: Arc<Core>) {
             Err(_) => {}
         }
         sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Logs the paused backends at startup: a forgotten pause keeps jobs waiting, and their money reserved.
+pub fn log_paused_backends(core: &Core) {
+    for backend in core.system.backends() {
+        if let Some(pause) = backend.pause {
+            let (backend, reason) = (backend.name, pause.reason);
+            tracing::warn!(
+                backend,
+                reason,
+                "the backend is paused; `tintype backend resume` resumes it"
+            );
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Pause {
     /// Names of the backends, as in [backends.NAME].
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Reason shown to operators, such as "new driver until 14:00".
+    /// Reason shown to operators, such as "new driver until 14:00". It replaces the reason of a backend that is already paused.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]

@@ -1,14 +1,15 @@
-//! `tintype pause`: pauses and resumes a running server or some of its models.
+//! `tintype pause`: pauses and resumes a running server or some of its models, and shows all pauses.
 
 use crate::cli::common::Common;
+use crate::cli::operator::read;
 use crate::cli::output::table;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use tintype_api::Switches;
+use tintype_api::{Backend, Switches};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show what is paused and why.
+    /// Show which models and backends are paused, and why.
     Show(Common),
     /// Pause everything (project) or some models.
     Set(Set),
@@ -30,7 +31,7 @@ pub struct Set {
 
 #[derive(Args)]
 pub struct Clear {
-    /// What to resume [default: everything].
+    /// What to resume [default: the project and each model]. `tintype backend resume` resumes backends.
     #[arg(value_parser = SWITCHES)]
     what: Vec<String>,
     #[command(flatten)]
@@ -61,7 +62,12 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Some(change) => operator.patch("/pause", change).await?,
         None => operator.get("/pause").await?,
     };
-    common.show(response, describe)
+    // The switches have only the names of the paused backends.
+    let backends: Vec<Backend> = match common.json || response.get("backends").is_none() {
+        true => Vec::new(),
+        false => read(operator.get("/stats").await?["backends"].take())?,
+    };
+    common.show(response, |pause| describe(pause, &backends))
 }
 
 fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
@@ -78,7 +84,7 @@ fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
     body.into()
 }
 
-fn describe(pause: Switches) -> String {
+fn describe(pause: Switches, backends: &[Backend]) -> String {
     let row = |switch: &str| {
         let is_on = match switch {
             PROJECT => pause.project,
@@ -93,12 +99,13 @@ fn describe(pause: Switches) -> String {
         ]
     };
     let mut rows = SWITCHES.map(row).to_vec();
-    // `tintype backend list` has the reasons.
     let backend = |name: &String| {
+        let reason = backends.iter().find(|it| it.name == *name);
+        let reason = reason.and_then(|it| it.paused_reason.clone());
         vec![
             format!("backend {name}"),
             "paused".to_owned(),
-            String::new(),
+            reason.unwrap_or_default(),
         ]
     };
     rows.extend(pause.backends.iter().map(backend));
@@ -124,6 +131,6 @@ mod tests {
             "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
             "reasons": {"project": null, "fast": "new weights", "quality": null, "pro": null}
         });
-        insta::assert_snapshot!(describe(serde_json::from_value(pause).unwrap()));
+        insta::assert_snapshot!(describe(serde_json::from_value(pause).unwrap(), &[]));
     }
 }

@@ -1,4 +1,4 @@
-//! Backends: attempts, health and load.
+//! Backends: attempts, health, pauses and load.
 
 use super::exposition::Exposition;
 use std::sync::atomic::Ordering;
@@ -18,6 +18,7 @@ pub fn collect(out: &mut Exposition, system: &System) {
     collect_attempts(out, &health, stats);
     collect_counters(out, &health, stats);
     collect_breakers(out, &health);
+    collect_pauses(out, &health);
     collect_load(out, &health);
 }
 
@@ -87,6 +88,16 @@ fn collect_breakers(out: &mut Exposition, health: &[BackendHealth]) {
             let labels = [("backend", backend.name.as_str()), ("state", state)];
             family.flag(&labels, state == now);
         }
+    }
+}
+
+fn collect_pauses(out: &mut Exposition, health: &[BackendHealth]) {
+    let mut family = out.gauge(
+        "tintype_backend_paused",
+        "1 while the operator pauses the backend.",
+    );
+    for backend in health {
+        family.flag(&[("backend", &backend.name)], backend.pause.is_some());
     }
 }
 

@@ -59,6 +59,14 @@ fn switches(out: &mut Exposition, sources: &Sources<'_>) {
     for tier in Tier::ALL {
         family.flag(&[("what", tier.as_str())], pause.tiers[tier.index()]);
     }
+    let mut family = out.gauge(
+        "tintype_all_backends_paused",
+        "1 while the operator pauses all backends of the model.",
+    );
+    for tier in Tier::ALL {
+        let is_paused = sources.system.has_only_paused_backends(tier);
+        family.flag(&[("tier", tier.as_str())], is_paused);
+    }
 }
 
 fn life(out: &mut Exposition, sources: &Sources<'_>) {

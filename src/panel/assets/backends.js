@@ -7,7 +7,7 @@ import { badge, bytes, millis, time } from "./format.js";
 const MEANING = {
   unknown: "Not used since the start",
   up: "The last response was valid",
-  degraded: "In use, but the last attempt failed",
+  degraded: "The last attempt failed",
   down: "Not in use after repeated failures",
   probing: "One job is testing it",
 };
@@ -15,10 +15,10 @@ const MEANING = {
 /** A notice if the disk of the data directory is nearly full. */
 export const diskNotice = ({ disk }) => (disk?.is_low ? notice("bad", `The disk is nearly full: ${bytes(disk.free_bytes)} are free in `, h("code", { class: "wrap" }, disk.data_dir), ". On a full disk nothing can be stored, and calls fail.") : null);
 
-/** The consecutive failures, and when a job next tests a backend that is down. */
+/** The consecutive failures, and when a job next tests a backend that is down. No job tests a paused one. */
 function failures(it) {
   const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
-  const probe = { null: "", 0: "the next job tests it" }[it.probe_in_seconds] ?? `a job may test it in ${it.probe_in_seconds} s`;
+  const probe = it.paused ? "" : { null: "", 0: "the next job tests it" }[it.probe_in_seconds] ?? `a job may test it in ${it.probe_in_seconds} s`;
   return [faults, probe].filter(Boolean).join(", ");
 }
 
@@ -45,19 +45,20 @@ const finding = (kind, word, text) => h("li", { class: kind }, h("b", {}, word),
 const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": `Test of ${test.name}` },
   test.works.map((it) => finding("", "Works:", it)), test.fails.map((it) => finding("bad-text", "Fails:", it)));
 
-/** Asks for the reason, and pauses the backend. */
-function askPause(name) {
-  const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", placeholder: "new driver until 14:00" }), "Shown to operators only.");
-  return dialog({ title: `Pause ${name}?`, text: "The backend gets no new jobs. Jobs already running on it finish. If all backends of a model are paused, its jobs wait.", confirm: "Pause", success: "Paused",
-    fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null }) });
+/** Asks for the reason, and pauses the backend. Changes the reason of a paused one. */
+function askPause({ name, paused, paused_reason: known }) {
+  const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: known ?? "", placeholder: "new driver until 14:00" }), "Shown to operators only.");
+  return dialog({ title: paused ? `Why is ${name} paused?` : `Pause ${name}?`, text: "The backend gets no new jobs. Jobs already running on it finish. If all backends of a model are paused, its jobs wait.",
+    confirm: paused ? "Save" : "Pause", success: paused ? "Saved" : "Paused", fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null }) });
 }
 
-/** Pauses the backend, or resumes it. */
-function pauseButton({ name, paused }, reload) {
+/** Pauses the backend; or resumes it, and changes the reason. */
+function pauseButtons(backend, reload) {
+  const { name, paused } = backend;
+  const ask = () => askPause(backend);
   const resume = () => attempt(() => call("PATCH", "/pause", { resume_backends: [name] }), "Resumed");
-  const act = paused ? resume : () => askPause(name);
-  const verb = paused ? "Resume" : "Pause";
-  return h("button", { class: "button slim", type: "button", "aria-label": `${verb} ${name}`, onclick: () => act().then(reload) }, verb);
+  const button = (text, label, act) => h("button", { class: "button slim", type: "button", "aria-label": label, onclick: () => act().then(reload) }, text);
+  return paused ? [button("Reason", `Reason for ${name}`, ask), button("Resume", `Resume ${name}`, resume)] : button("Pause", `Pause ${name}`, ask);
 }
 
 /** `tests` holds test results while the page is open; without it there are no buttons. */
@@ -72,7 +73,7 @@ export function backends(list, tests, reload) {
     h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
       h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, it.shared ? `${it.running} busy here, ${it.places} for all nodes` : `${it.running} of ${it.places} busy`),
         h("span", { title: MEANING[it.health] }, badge(it.health)), it.paused ? badge("paused") : null,
-        tests ? pauseButton(it, reload) : null,
+        tests ? pauseButtons(it, reload) : null,
         tests ? h("button", { class: "button slim", type: "button", "aria-label": `Test ${it.name}`, onclick: ({ currentTarget: button }) => { button.disabled = true; test(it.name).finally(() => { button.disabled = false; }); } }, "Test") : null)),
     h("div", { class: "small muted" }, lines(it), lastHour(it.last_hour)),
     tests?.has(it.name) ? testResult(tests.get(it.name)) : null)));

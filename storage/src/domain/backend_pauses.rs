@@ -31,15 +31,16 @@ impl BackendPauses {
 }
 
 impl PauseChange {
-    /// Returns the changed pauses of backends. A pause that stays keeps its reason unless the call names another.
+    /// Returns the changed pauses of backends. A call without a list of backends to pause keeps all pauses, because it may not know of
+    /// them. A pause that stays keeps its reason unless the call names another.
     pub fn apply_to_backends(
         &self,
         before: &BackendPauses,
         unnamed: UnnamedPauses,
     ) -> BackendPauses {
-        let mut paused = match unnamed {
-            UnnamedPauses::Resume => BTreeMap::new(),
-            UnnamedPauses::Keep => before.paused.clone(),
+        let mut paused = match (unnamed, &self.backends) {
+            (UnnamedPauses::Resume, Some(_)) => BTreeMap::new(),
+            _ => before.paused.clone(),
         };
         for name in self.resume_backends.iter().flatten() {
             paused.remove(name);

@@ -35,6 +35,13 @@ pub struct PauseReasons {
 }
 
 impl Pause {
+    pub fn everything() -> Self {
+        Self {
+            project: true,
+            ..Self::default()
+        }
+    }
+
     /// Is this tier paused? A paused tier accepts no new jobs and starts none.
     pub fn covers(&self, tier: Tier) -> bool {
         self.project || self.tiers[tier.index()]

@@ -93,11 +93,12 @@ pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `PUT /pause`
 pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("setPause", "Service", "Set all pauses")
-        .text("Sets all switches: omitted ones are resumed. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A paused backend gets no new attempt: its jobs go to the other backends of the model, or wait while all of them are paused. A switch that stays paused keeps its reason unless the call sets another.")
+        .text("Sets all switches of models: omitted ones are resumed. With `backends`, it also sets the pauses of all backends; without the list, it keeps them. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A paused backend gets no new attempt: its jobs go to the other backends of the model, or wait while all of them are paused. A switch that stays paused keeps its reason unless the call sets another.")
         .body(PauseChange::schema(&[]), &[
             ("Pause a model", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
             ("Pause a backend", json!({"backends": ["builtin"], "reason": "new driver"})),
-            ("Resume everything", json!({})),
+            ("Resume everything", json!({"backends": []})),
+            ("Resume all models", json!({})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
 }
