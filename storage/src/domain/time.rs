@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike as _, TimeZone, Timelike as _, Utc};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,9 +26,7 @@ impl Timestamp {
 
     /// Reads the system clock. The only place in this crate that does; domain functions take the time as an argument.
     pub fn now() -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = since_epoch.unwrap_or_default().as_millis();
-        Self::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+        Self::from_millis(Utc::now().timestamp_millis())
     }
 
     pub fn millis(self) -> i64 {
