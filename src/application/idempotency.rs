@@ -16,11 +16,7 @@ use uuid::Uuid;
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn check(
-    core: &Core,
-    payer: &Payer,
-    used: Option<&IdempotencyUse>,
-) -> Result<(), Error> {
+pub async fn check(core: &Core, payer: &Payer, used: Option<&IdempotencyUse>) -> Result<(), Error> {
     let Some(used) = used else { return Ok(()) };
     let first = first_use(core, IdempotentCall::Submission, payer.account(), used);
     first.await.map(drop)

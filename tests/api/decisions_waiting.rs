@@ -176,7 +176,7 @@ fn the_waiting_calls_of_an_account_are_bounded() {
         let refused = call(path).refused(429, "rate_limited");
         assert_eq!(refused.header("retry-after"), Some("5"));
         let detail = refused.json()["detail"].to_string();
-        assert!(detail.contains("has 3 calls that wait"), "{detail}");
+        assert!(detail.contains("has 3 calls waiting"), "{detail}");
     }
     // Calls that do not wait, and other accounts, are not bounded.
     call(&format!("/jobs/{job}")).expect(200);

@@ -31,12 +31,12 @@ impl CutOff {
 
     /// Waits until the orderly stop begins.
     pub async fn stopping(&self) {
-        self.stopping.wait().await;
+        self.stopping.until_set().await;
     }
 
     /// Waits until the grace period has ended.
     pub async fn triggered(&self) {
-        self.triggered.wait().await;
+        self.triggered.until_set().await;
     }
 }
 
@@ -67,7 +67,7 @@ impl Signal {
         *self.is_set.borrow()
     }
 
-    async fn wait(&self) {
+    async fn until_set(&self) {
         // Registered before the check, so that a signal in between is not missed.
         let woken = self.wake.notified();
         if !self.is_set() {

@@ -64,6 +64,7 @@ fn hostile_073_calls_waiting_for_a_failed_commit_fail() {
 fn a_call_without_a_reply_tells_an_overloaded_account_from_a_stop() {
     run(async {
         let world = Plan::over(fresh("1000"), quick(), 1).start();
+        world.engine.hold();
         let _calls: Vec<_> = (0..5_000)
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();

@@ -98,6 +98,7 @@ async fn cut_off_while_storing(time: Duration, is_refused: bool) -> (JobState, b
         world.shelf.refuse();
     }
     let job = world.accept(A, Tier::Fast, "a fox").await;
+    until("it runs", || world.state(job).as_str() == "processing").await;
     world.system.drain(GRACE).await;
     world.check();
     (world.state(job), !second.seen().is_empty())
