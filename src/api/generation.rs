@@ -6,12 +6,12 @@ use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
-use tintype_storage::domain::json_length::compact_length;
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::json::Json;
+use tintype_storage::json::compact_length;
 
 /// One of the six generation calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

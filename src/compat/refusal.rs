@@ -5,8 +5,8 @@ use crate::inputs;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, ResponseError};
-use tintype_storage::domain::json::JsonFault;
 use tintype_storage::engine::EngineError;
+use tintype_storage::json::JsonFault;
 use tintype_storage::store::StoreError;
 
 /// Each dialect maps each kind to a status and a code.

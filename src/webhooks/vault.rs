@@ -12,12 +12,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::decide;
-use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::VAULT_KEY;
 use tintype_storage::store::{Decision, RoundReads, Store, StoreError, Writes};
+use tintype_storage::webhook_wire::secret::Secret;
 use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::domain::ids::TransactionId;
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::secret::Secret;
-use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::LEDGER;
+use tintype_storage::webhook_wire::secret::Secret;
+use tintype_storage::webhook_wire::signature::x_signature;
 
 const DAY: Duration = Duration::from_secs(86_400);
 

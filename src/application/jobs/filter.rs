@@ -3,10 +3,10 @@
 use crate::application::paging::end_of_ids;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobStatus, PromptRef};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::json::Json;
 use tintype_storage::store::tables::IDS_AHEAD;
 use tintype_storage::store::{Part, Store, StoreError};
 

@@ -8,9 +8,9 @@ use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::PromptText;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::json::Json;
 use tintype_storage::store::IdempotencyUse;
 
 /// A valid batch with unique custom ids.

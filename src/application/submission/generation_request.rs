@@ -5,15 +5,16 @@ use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{Origin, PromptText};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
+use tintype_storage::domain::webhook::Encoding;
+use tintype_storage::json::Json;
 use tintype_storage::store::IdempotencyUse;
+use tintype_storage::webhook_wire::canonical::canonical;
 
 /// A valid request. Its offer holds the price, so a request for a size without a price cannot exist.
 pub struct GenerationRequest {

@@ -24,8 +24,8 @@ use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::PromptText;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Mode;
+use tintype_storage::json::Json;
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };

@@ -4,7 +4,7 @@ use crate::compat::conversation::{Content, InputImage, NO_BASE64, Turn};
 use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::DATA_SCHEME;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 /// Reads `contents` and `systemInstruction`.
 ///

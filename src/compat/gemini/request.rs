@@ -10,8 +10,8 @@ use crate::compat::fields::Object;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::json::Json;
 
 /// A body whose images are not validated yet.
 pub struct ParsedBody {

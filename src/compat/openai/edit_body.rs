@@ -12,8 +12,8 @@ use crate::compat::scanner::{DATA_SCHEME, ImageFields, MAX_DEPTH};
 use crate::compat::state::CompatState;
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_INPUTS;
+use tintype_storage::json::Json;
 use tokio::time::Instant;
 
 const IMAGES: &str = "images";

@@ -2,7 +2,7 @@
 
 use crate::compat::fields::Object;
 use crate::compat::refusal::Refusal;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 /// The name of the member.
 const FIELD: &str = "metadata";

@@ -15,8 +15,8 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::output_format::OutputFormat;
+use tintype_storage::json::Json;
 
 /// Maximum `n`.
 const MAX_IMAGES: usize = 10;

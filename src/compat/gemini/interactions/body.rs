@@ -12,7 +12,7 @@ use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use crate::compat::submission::check_scope;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 const PREVIOUS: &str = "previous_interaction_id";
 /// Members without which the image, or what happens with it, would be another one than the caller expects.

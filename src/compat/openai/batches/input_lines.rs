@@ -15,7 +15,7 @@ use crate::compat::scanner::MAX_DEPTH;
 use std::collections::HashMap;
 use tintype_api::fault_list::has_unlisted;
 use tintype_storage::domain::file_batch::{BatchEndpoint, LineFault};
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 const MAX_CUSTOM_ID_CHARS: usize = 64;
 /// Maximum bytes of all errors together, because they are part of a record.

@@ -13,7 +13,7 @@ use crate::compat::openai::object_ids::{no_such_previous, parse_response_id};
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 const TOOLS: &str = "tools";
 const TOOL_CHOICE: &str = "tool_choice";

@@ -3,6 +3,10 @@
 //! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. `serde_json`
 //! checks the syntax and reads strings; one pass over the checked text builds the tree.
 
+mod length;
+
+pub use length::compact_length;
+
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
