@@ -36,8 +36,8 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, AcceptedJob, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
-    Part, Store,
+    AcceptError, AcceptedJob, Deposit, DepositError, EventError, IdempotencyUse, JobRange, Limits,
+    NewJob, Part, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -377,7 +377,7 @@ impl World {
     pub fn jobs(&self, account: AccountId) -> Vec<Job> {
         let jobs = self
             .store
-            .jobs_of(account, Part::All, None, None, 100)
+            .jobs_of(account, Part::All, JobRange::ALL, 100)
             .wait();
         jobs.expect("readable")
     }

@@ -16,8 +16,8 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::MAX_FAVOURITES;
 use tintype_storage::store::tables::{FAVOURITE_ACCOUNTS, IMAGES_FORGOTTEN};
+use tintype_storage::store::{JobRange, MAX_FAVOURITES};
 
 /// A job ends after its image is written: a moment later, unless the object store has another clock or the records cannot be written.
 const END_DELAY: Duration = Duration::from_secs(3_600);
@@ -55,7 +55,7 @@ pub async fn add(
     thumbnails::check_exists(jobs, &image.key).await?;
     let others = core
         .store
-        .favourites_of(account, None, None, MAX_FAVOURITES);
+        .favourites_of(account, JobRange::ALL, MAX_FAVOURITES);
     if others.await?.len() == MAX_FAVOURITES {
         let message = format!(
             "the account has {MAX_FAVOURITES} favourites, the most it may have; remove one first"
