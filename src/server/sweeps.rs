@@ -5,8 +5,8 @@ use super::service_marks;
 use crate::application::core::Core;
 use crate::application::core::change_lock::{ChangeGuard, ChangeLock};
 use crate::application::core::commit::Change;
-use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions::CompletedDeletions;
+use crate::application::images::retention;
 use crate::application::nodes::maintainer::Maintainer;
 use crate::application::nodes::rate_exchange;
 use crate::application::paging::CLOCK_SKEW;
@@ -376,7 +376,7 @@ pub async fn remove_objects(jobs: &JobService, is_large: bool) {
 /// Removes expired images, except those of favourites.
 pub async fn remove_old_images(jobs: &JobService) {
     remove_expired(jobs, "images", async |older_than| {
-        favourites::remove_old_images(jobs, older_than, STEP).await
+        retention::remove_old_images(jobs, older_than, STEP).await
     })
     .await;
 }
