@@ -166,7 +166,7 @@ impl Sweeps {
                 .await
         };
         // An erasure may change a batch meanwhile.
-        let lock = Some(&core.locks.favourites);
+        let lock = Some(&core.locks.content);
         self.delete(core, "failed batches", lock, find_batches)
             .await;
     }
@@ -185,7 +185,7 @@ impl Sweeps {
             async |cursor: &[u8], _| store.delete_old_batches(first_kept, cursor).await;
         let find_jobs = async |cursor: &[u8], _| store.delete_ended_jobs(first_kept, cursor).await;
         // A person may mark a favourite meanwhile.
-        let lock = Some(&core.locks.favourites);
+        let lock = Some(&core.locks.content);
         // The jobs of a batch are deleted after the batch.
         if self.delete(core, "batches", lock, find_batches).await
             && self.delete(core, "jobs", lock, find_jobs).await

@@ -52,9 +52,9 @@ pub struct ChangeLocks {
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, the erasure of jobs and
-    /// batches, new blocks of the search index, and the removal of a batch's result files.
-    pub favourites: ChangeLock,
+    /// Guards changes of what ended jobs leave: favourites, the removal of other images and of old jobs and batches, the erasure of jobs
+    /// and batches, new blocks of the search index, and the removal of a batch's result files.
+    pub content: ChangeLock,
     /// Guards the submission of an uploaded file as a batch.
     pub files: FileLocks,
 }
@@ -64,7 +64,7 @@ impl ChangeLocks {
         Self {
             operator: ChangeLock::new(LockName::Operator, process),
             people: ChangeLock::new(LockName::People, process),
-            favourites: ChangeLock::new(LockName::Favourites, process),
+            content: ChangeLock::new(LockName::Content, process),
             files: FileLocks::new(process),
         }
     }

@@ -252,7 +252,7 @@ async fn erase_jobs_without_texts(
         return Ok(Vec::new());
     };
     // Retention and the search index change the same records under this lock.
-    let guard = core.locks.favourites.lock().await?;
+    let guard = core.locks.content.lock().await?;
     let found = core
         .store
         .rising_jobs_of(account, Part::Ended, first, last, usize::MAX);
@@ -325,7 +325,7 @@ async fn erase_batches(
         let (without_texts, outcome) = delete_texts(jobs, portion).await;
         refused = refused.and(outcome);
         // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let mut writes = Writes::new();
         for id in without_texts {
             let key = (account, id);
@@ -344,7 +344,7 @@ async fn erase_file_batches(
     after: Option<[u8; 16]>,
     limit: usize,
 ) -> Result<Option<[u8; 16]>, Error> {
-    let guard = core.locks.favourites.lock().await?;
+    let guard = core.locks.content.lock().await?;
     let page = FILE_BATCHES.page(&core.store, &account, limit, after);
     let page = page.await?;
     let found = page.items.iter().filter(|it| **it != it.erased());

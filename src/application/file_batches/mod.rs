@@ -313,7 +313,7 @@ pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), E
     let core = Arc::clone(core);
     detached(async move {
         // Held by the sweeps that delete old batches: the change must not restore a deleted record.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let file_batch = FILE_BATCHES.get(&core.store, &(account, id)).await?;
         let Some(mut file_batch) = file_batch else {

@@ -49,7 +49,7 @@ pub async fn remove_old_images(
     let mut removal = Removal::default();
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
     for images in found.chunks(REMOVED_PER_LOCK) {
-        let guard = match core.locks.favourites.lock().await {
+        let guard = match core.locks.content.lock().await {
             Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not continue to remove old images");

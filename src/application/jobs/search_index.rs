@@ -137,7 +137,7 @@ impl SearchIndexer {
             return Ok(false);
         }
         // Jobs of the block may have been deleted since the read, and the deletion found no block with their words. It holds this lock.
-        let Ok(guard) = core.locks.favourites.lock().await else {
+        let Ok(guard) = core.locks.content.lock().await else {
             return Ok(false);
         };
         let Some(write) = find().await? else {

@@ -139,7 +139,7 @@ composed! {
 const LOCKS: [LockName; 4] = [
     LockName::Operator,
     LockName::People,
-    LockName::Favourites,
+    LockName::Content,
     LockName::Maintenance,
 ];
 /// The kind of lock with the id of a file.
