@@ -330,10 +330,7 @@ async fn delete_step<D: Deletion>(
 
 /// Notes ids that are ahead of the clock, so that lists and retention find records that are older than their ids.
 pub async fn record_ids_ahead(core: &Core) {
-    let (newest, now) = (
-        core.system.accounts().context().process.ids.newest(),
-        core.now(),
-    );
+    let (newest, now) = (core.system.process().ids.newest(), core.now());
     if newest <= now.plus(CLOCK_SKEW) {
         return;
     }

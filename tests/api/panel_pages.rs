@@ -371,10 +371,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
 fn a_ledger_of_any_length_is_exported_completely() {
     let desk = Desk::new(Options::new());
     let inside = desk.server.inside();
-    let (store, ids) = (
-        &inside.store,
-        &inside.system.accounts().context().process.ids,
-    );
+    let (store, ids) = (&inside.store, &inside.system.process().ids);
     let account = desk.customer.account.parse().unwrap();
     let account = store.account(account).wait().unwrap().unwrap();
     let newest = LEDGER.page(store, &account.id, 1, None).wait();

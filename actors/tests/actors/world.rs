@@ -325,15 +325,15 @@ pub struct World {
 impl World {
     /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
-        self.system.accounts().context().publish_pause(pause);
+        self.system.accounts().publish_pause(pause);
     }
 
     /// Reports a change of the paused backends, which the caller has written.
     pub fn backends_paused(&self, backends: &[usize]) {
         let pause = |at: &usize| (format!("backend-{at}"), BackendPause::default());
         let paused = backends.iter().map(pause).collect();
-        let context = self.system.accounts().context();
-        context.publish_backend_pauses(BackendPauses { paused });
+        let accounts = self.system.accounts();
+        accounts.publish_backend_pauses(BackendPauses { paused });
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {

@@ -72,7 +72,7 @@ impl ChangeLocks {
 
 impl Core {
     pub fn new(system: System, clock: Clock, fail_stop: FailStop, currency: String) -> Self {
-        let process = &system.accounts().context().process;
+        let process = system.process();
         Self {
             pause: Arc::clone(&process.durable_pause),
             locks: ChangeLocks::new(process),
@@ -107,7 +107,7 @@ impl Core {
 
     /// The id of a record that is created at this time.
     pub fn new_id(&self, now: Timestamp) -> Uuid {
-        self.system.accounts().context().process.ids.next(now)
+        self.system.process().ids.next(now)
     }
 
     /// The actor of an account; `otherwise` if there is no such account.

@@ -78,12 +78,12 @@ pub async fn follow(core: Arc<Core>) {
     while !core.is_ending() {
         match tokio::try_join!(core.store.pause(), core.store.backend_pauses()) {
             Ok((pause, backends)) => {
-                let context = core.system.accounts().context();
+                let accounts = core.system.accounts();
                 if *core.pause.read() != pause {
-                    context.publish_pause(pause);
+                    accounts.publish_pause(pause);
                 }
-                if *context.process.durable_backend_pauses.read() != backends {
-                    context.publish_backend_pauses(backends);
+                if *core.system.process().durable_backend_pauses.read() != backends {
+                    accounts.publish_backend_pauses(backends);
                 }
                 is_readable = true;
             }
@@ -149,8 +149,8 @@ pub async fn change(
     let accounts = Arc::clone(core.system.accounts());
     let (models, backends) = (after.models.clone(), after.backends.clone());
     let publish = move || {
-        accounts.context().publish_pause(models);
-        accounts.context().publish_backend_pauses(backends);
+        accounts.publish_pause(models);
+        accounts.publish_backend_pauses(backends);
     };
     let change = Change::under_lock(guard, writes).then(publish);
     core.commit_pause(after.models.clone(), change).await?;
