@@ -7,12 +7,12 @@ use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, internal};
+use crate::application::fingerprint::FingerprintBuilder;
 use crate::application::idempotency;
 use crate::application::jobs::batches;
 use crate::application::services::{GenerationService, JobService};
 use crate::application::settings::Settings;
 use crate::application::submission::batch_request::BatchRequest;
-use crate::application::submission::generation_request::Parts;
 use crate::application::submission::submit_batch::submit_batch;
 use std::sync::Arc;
 use std::time::Duration;
@@ -209,7 +209,7 @@ async fn refuse_after_failed_batches(
 
 /// The fingerprint of a call whose file is invalid. It differs from the fingerprint of every valid batch.
 fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
-    let mut parts = Parts::default();
+    let mut parts = FingerprintBuilder::default();
     parts.add("invalid file");
     parts.add(terms.input.0.as_bytes());
     parts.add(terms.metadata.as_deref().unwrap_or_default());
