@@ -230,7 +230,7 @@ fn parse(line: &[u8]) -> Result<Json, Fault> {
                 "" => String::new(),
                 path => format!("{path}: "),
             };
-            let text = fault.message;
+            let text = fault.kind;
             let message = format!("This line is not parseable as valid JSON: {place}{text}");
             Err(Fault::new(CODE, message))
         }
