@@ -16,14 +16,14 @@ use uuid::Uuid;
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn check(
+pub async fn check_dry_run(
     core: &Core,
     call: IdempotentCall,
     caller: &Payer,
     used: Option<&IdempotencyUse>,
 ) -> Result<(), Error> {
     match used {
-        Some(used) => first_use(core, call, caller.account(), used)
+        Some(used) => find_same_request(core, call, caller.account(), used)
             .await
             .map(drop),
         None => Ok(()),
@@ -34,30 +34,30 @@ pub async fn check(
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn first_use(
+pub async fn find_same_request(
     core: &Core,
     call: IdempotentCall,
     account: AccountId,
     used: &IdempotencyUse,
 ) -> Result<Option<Uuid>, Error> {
-    match first(core, call, account, &used.name).await? {
-        Some(first) if first.fingerprint != used.fingerprint => Err(used_before()),
+    match lookup(core, call, account, &used.name).await? {
+        Some(first) if first.fingerprint != used.fingerprint => Err(key_reused_error()),
         first => Ok(first.map(|first| first.made.id())),
     }
 }
 
-/// As [`first_use`], for a call that is answered by what its first use created: counts the replay.
+/// As [`find_same_request`], for a call that is answered by what its first use created: counts the replay.
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn replay(
+pub async fn find_replay(
     core: &Core,
     call: IdempotentCall,
     account: AccountId,
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Uuid>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let first = first_use(core, call, account, used).await?;
+    let first = find_same_request(core, call, account, used).await?;
     if first.is_some() {
         core.system.stats().jobs.count_replay();
     }
@@ -68,7 +68,7 @@ pub async fn replay(
 ///
 /// # Errors
 /// The store fails.
-pub async fn first(
+pub async fn lookup(
     core: &Core,
     call: IdempotentCall,
     account: AccountId,
@@ -79,7 +79,7 @@ pub async fn first(
 }
 
 /// The key was used with another request.
-pub fn used_before() -> Error {
+pub fn key_reused_error() -> Error {
     key_reused(AcceptError::KeyReused.to_string())
 }
 

@@ -78,7 +78,7 @@ impl Call<'_> {
         let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
         if let Some(used) = request.idempotency() {
             let call = IdempotentCall::Submission;
-            let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
+            let first = idempotency::find_replay(&state.core, call, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
         let Some(identity) = request_identity(&self.caller, request) else {

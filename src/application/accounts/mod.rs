@@ -89,7 +89,7 @@ async fn opened_before(
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
-    match idempotency::first_use(core, IdempotentCall::Opening, SERVICE, used).await? {
+    match idempotency::find_same_request(core, IdempotentCall::Opening, SERVICE, used).await? {
         Some(first) => Ok(core.store.account(AccountId(first)).await?),
         None => Ok(None),
     }

@@ -232,7 +232,7 @@ pub async fn find_by_idempotency_key(
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
     let (call, account) = (IdempotentCall::Submission, caller.account());
-    let Some(first) = idempotency::first(core, call, account, name).await? else {
+    let Some(first) = idempotency::lookup(core, call, account, name).await? else {
         return Ok(None);
     };
     match find(core, account, BatchId(first.made.id())).await? {
@@ -240,7 +240,7 @@ pub async fn find_by_idempotency_key(
             core.system.stats().jobs.count_replay();
             Ok(Some(batch))
         }
-        _ => Err(idempotency::used_before()),
+        _ => Err(idempotency::key_reused_error()),
     }
 }
 

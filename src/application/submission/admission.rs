@@ -103,7 +103,8 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<ControlFlow<Uuid, Self>, Error> {
         let core = &generations.core;
-        let replay = || idempotency::replay(core, request.call, caller.account(), request.used);
+        let replay =
+            || idempotency::find_replay(core, request.call, caller.account(), request.used);
         if request.before_decision != BeforeDecision::Nothing
             && let Some(first) = replay().await?
         {

@@ -67,7 +67,7 @@ pub async fn estimate_batch(
 ) -> Result<BatchEstimate, Error> {
     let core = &generations.core;
     let used = request.idempotency();
-    idempotency::check(core, IdempotentCall::Submission, caller, used.as_ref()).await?;
+    idempotency::check_dry_run(core, IdempotentCall::Submission, caller, used.as_ref()).await?;
     let price = price_of(generations, &request)?;
     let admission = admission_request(&request, None, price, true);
     Admission::check(generations, caller, &admission).await?;

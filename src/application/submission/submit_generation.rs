@@ -149,7 +149,7 @@ pub async fn estimate_generation(
 ) -> Result<Estimate, Error> {
     let mut draft = Draft::of(request);
     let (call, used) = (IdempotentCall::Submission, draft.used.take());
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    idempotency::check_dry_run(&generations.core, call, caller, used.as_ref()).await?;
     let admission = admission_request(&draft.request, None, true);
     let admission = Admission::check(generations, caller, &admission).await?;
     let mut submission = draft.admitted(generations, caller.clone(), admission);
