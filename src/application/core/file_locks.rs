@@ -8,7 +8,6 @@ use tintype_actors::process_context::ProcessContext;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::ids::FileId;
 use tintype_storage::domain::lock::LockName;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// How long a call waits for a call at another node. Reading a large file takes long.
@@ -23,8 +22,7 @@ pub struct FileLocks {
 impl FileLocks {
     pub fn new(process: &ProcessContext) -> Self {
         Self {
-            // One permit for each file, and no limit over all files.
-            local: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
+            local: FairSemaphore::per_key(1),
             nodes: NodeLocks::of(process),
         }
     }
