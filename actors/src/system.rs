@@ -398,7 +398,7 @@ fn dispatch_context(
         queue, local_queue, ..
     } = accounts.context();
     let waker = local_queue.waker();
-    let is_one_of_several = process.node.is_some();
+    let is_cluster = process.node.is_some();
     Arc::new(DispatchContext {
         process: Arc::clone(process),
         max_runs: jobs.max_runs,
@@ -409,7 +409,7 @@ fn dispatch_context(
             jobs.backends,
             jobs.routes,
             waker,
-            is_one_of_several,
+            is_cluster,
             Arc::clone(&process.durable_backend_pauses),
         ),
         accounts: Arc::clone(accounts),
