@@ -1,7 +1,7 @@
 //! `generationConfig`: aspect ratio and size of the image, in every spelling in use. All other options are accepted and ignored.
 
-use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::fields::{Field, Object};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::output_format::OutputFormat;

@@ -1,7 +1,7 @@
 //! `metadata` of requests.
 
-use crate::compat::fields::Object;
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::fields::Object;
 use tintype_storage::json::Json;
 
 /// The name of the member.

@@ -4,7 +4,6 @@ use super::input;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::compat::conversation::{InputImage, Source};
-use crate::compat::fields::{Field, Object};
 use crate::compat::models;
 use crate::compat::openai::edit_body::image_url;
 use crate::compat::openai::mask;
@@ -12,7 +11,8 @@ use crate::compat::openai::metadata;
 use crate::compat::openai::object_ids::{no_such_previous, parse_response_id};
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::scanner::MAX_DEPTH;
+use crate::compat::request_body::fields::{Field, Object};
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use tintype_storage::json::Json;
 
 const TOOLS: &str = "tools";

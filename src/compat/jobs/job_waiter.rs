@@ -1,11 +1,11 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
-use super::base64_body::StoredImage;
-use super::disconnect::{self, CancelOutcome, Disconnect};
-use super::recent_calls::{EarlierCall, RequestIdentity};
-use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::jobs::presign;
+use crate::compat::base64_body::StoredImage;
+use crate::compat::disconnect::{self, CancelOutcome, Disconnect};
+use crate::compat::recent_calls::{EarlierCall, RequestIdentity};
+use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
 use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::web;

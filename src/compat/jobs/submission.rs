@@ -1,15 +1,15 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
-use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::job_waiter::{JobWaiter, OnDrop};
-use super::recent_calls::{EarlierCall, RequestIdentity};
-use super::refusal::{Kind, Refusal};
-use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::idempotency;
 use crate::application::submission::earlier_images;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::submit_generation::submit_and_watch;
+use crate::compat::disconnect::{self, CancelOutcome, Disconnect};
+use crate::compat::recent_calls::{EarlierCall, RequestIdentity};
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::state::CompatState;
 use actix_web::web::Data;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{JobState, Origin};
