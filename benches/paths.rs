@@ -9,20 +9,21 @@ use std::time::Duration;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, PromptRef, PromptText, ResultImage, transition};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Encoding;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::json::Json;
 use tintype_storage::store::tables::LIVE_JOBS;
 use tintype_storage::store::{AccountState, Limits, NewJob, RoundReads, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
+use tintype_storage::webhook_wire::canonical::canonical;
 
 const LIMITS: Limits = Limits {
     max_live_per_account: usize::MAX,

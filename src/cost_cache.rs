@@ -27,7 +27,7 @@ impl<S: Eq + Clone, V> Default for CostCache<S, V> {
         Self {
             values: Mutex::default(),
             // One caller for each subject.
-            turns: FairSemaphore::new(u64::MAX, 1),
+            turns: FairSemaphore::per_key(1),
         }
     }
 }

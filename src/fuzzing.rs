@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 pub use crate::api::generation::{Endpoint, parse as parse_generation};
 pub use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
-pub use crate::compat::scanner::{ImageFields, MAX_DEPTH, Piece, ScanFault, Scanner};
+pub use crate::compat::request_body::scanner::{ImageFields, MAX_DEPTH, Piece, ScanFault, Scanner};
 
 /// Signs the download URL of an object.
 pub fn write_url(

@@ -8,7 +8,7 @@ use tintype_storage::domain::ids::{self, AccountId, BatchId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::engine::{Direction, Wait as _};
 use tintype_storage::store::tables::{AUDIT_LOG, BATCH_PROGRESS, LEDGER, WEBHOOKS};
-use tintype_storage::store::{AccountState, All, Part, Store, StoreError};
+use tintype_storage::store::{AccountState, All, JobRange, Part, Store, StoreError};
 use uuid::Uuid;
 
 /// Starts the actors of all accounts with live jobs, and queues these jobs. Returns the queued jobs to cancel: their callers waited on
@@ -104,7 +104,7 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
                 raise(&line.id.0, line.created_at);
             }
             let ended = store
-                .jobs_of(account.id, Part::Ended, None, None, 1)
+                .jobs_of(account.id, Part::Ended, JobRange::ALL, 1)
                 .wait()?;
             if let Some(job) = ended.first() {
                 raise(&job.id.0, job.created_at);

@@ -101,6 +101,10 @@ impl System {
         })
     }
 
+    pub fn process(&self) -> &Arc<ProcessContext> {
+        &self.dispatch.process
+    }
+
     /// The store. Its failed commits trip the fail-stop.
     pub fn store(&self) -> &Store {
         &self.dispatch.process.store
@@ -157,7 +161,7 @@ impl System {
     }
 
     /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits. Call
-    /// [`AccountContext::publish_pause`] once the commit is durable.
+    /// [`AccountRegistry::publish_pause`] once the commit is durable.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
         let mut current = self.accounts().context().submitted_pause.write();
         submit();
@@ -394,7 +398,7 @@ fn dispatch_context(
         queue, local_queue, ..
     } = accounts.context();
     let waker = local_queue.waker();
-    let is_one_of_several = process.node.is_some();
+    let is_cluster = process.node.is_some();
     Arc::new(DispatchContext {
         process: Arc::clone(process),
         max_runs: jobs.max_runs,
@@ -405,7 +409,7 @@ fn dispatch_context(
             jobs.backends,
             jobs.routes,
             waker,
-            is_one_of_several,
+            is_cluster,
             Arc::clone(&process.durable_backend_pauses),
         ),
         accounts: Arc::clone(accounts),

@@ -22,10 +22,10 @@ use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::KeyChange;
 use tintype_storage::domain::ids::IdSource;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// Concurrent jobs at the only backend.
 const SLOTS: usize = 1_024;

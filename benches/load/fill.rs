@@ -11,7 +11,6 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{JobEvent, PromptRef, PromptText, ResultImage};
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -19,6 +18,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountState, Limits, NewJob, RoundReads, Store, Writes};
 use tintype_storage::testing::samples;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// The input of [`deliveries`].
 pub struct Deliveries {

@@ -64,7 +64,7 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
 }
 
 /// Metadata and `callback_url`.
-type BatchFields = (Option<tintype_storage::domain::json::Json>, Option<String>);
+type BatchFields = (Option<tintype_storage::json::Json>, Option<String>);
 
 fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
     let mut fields = match Fields::parse(body) {

@@ -6,12 +6,11 @@ use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
-use tintype_storage::domain::json_length::compact_length;
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::json::{Json, JsonFaultKind, compact_length};
 
 /// One of the six generation calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,10 +282,11 @@ pub fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
     match Json::from_raw(raw, MAX_METADATA_DEPTH) {
         Ok(metadata) => Some(metadata),
         Err(fault) => {
-            let message = if fault.message == "is nested too deep" {
-                format!("is nested too deep; at most {MAX_METADATA_DEPTH} levels are allowed")
-            } else {
-                fault.message
+            let message = match fault.kind {
+                JsonFaultKind::TooDeep => {
+                    format!("is nested too deep; at most {MAX_METADATA_DEPTH} levels are allowed")
+                }
+                JsonFaultKind::Other(message) => message,
             };
             fields.fault(format!("metadata{}", fault.path), message);
             None

@@ -7,7 +7,7 @@ use crate::application::webhooks::deliveries::Range;
 use crate::application::webhooks::{NewWebhook, Target, WebhookChange};
 use tintype_api::field::{Encoding as EncodingField, Flag, WebhookUrl};
 use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};
-use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::webhook::Encoding;
 use uuid::Uuid;
 
 pub fn read<B: Body>(body: &[u8]) -> Result<B, Error> {

@@ -24,7 +24,7 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
     let (stats, now) = (core.system.stats(), core.now());
     let depths = core.system.queue().depths();
     let queued = Tier::ALL.iter();
-    let queued = queued.map(|tier| (tier.as_str(), depths.queued[tier.index()]));
+    let queued = queued.map(|tier| (tier.as_str().into(), depths.queued[tier.index()]));
     let ended = stats.jobs.recent.counts(now, WINDOW);
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     let pauses = pause::of_backends(core).await?;

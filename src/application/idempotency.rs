@@ -16,9 +16,13 @@ use uuid::Uuid;
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn check(core: &Core, payer: &Payer, used: Option<&IdempotencyUse>) -> Result<(), Error> {
+pub async fn check_dry_run(
+    core: &Core,
+    payer: &Payer,
+    used: Option<&IdempotencyUse>,
+) -> Result<(), Error> {
     let Some(used) = used else { return Ok(()) };
-    let first = first_use(core, IdempotentCall::Submission, payer.account(), used);
+    let first = find_same_request(core, IdempotentCall::Submission, payer.account(), used);
     first.await.map(drop)
 }
 
@@ -26,29 +30,29 @@ pub async fn check(core: &Core, payer: &Payer, used: Option<&IdempotencyUse>) ->
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn first_use(
+pub async fn find_same_request(
     core: &Core,
     call: IdempotentCall,
     account: AccountId,
     used: &IdempotencyUse,
 ) -> Result<Option<Uuid>, Error> {
-    match first(core, call, account, &used.name).await? {
-        Some(first) if first.fingerprint != used.fingerprint => Err(used_before()),
+    match lookup(core, call, account, &used.name).await? {
+        Some(first) if first.fingerprint != used.fingerprint => Err(key_reused_error()),
         first => Ok(first.map(|first| first.made.id())),
     }
 }
 
-/// As [`first_use`], for a submission, which is answered by what its first use created: counts the replay.
+/// As [`find_same_request`], for a submission, which is answered by what its first use created: counts the replay.
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
-pub async fn replay(
+pub async fn find_replay(
     core: &Core,
     account: AccountId,
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Uuid>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let first = first_use(core, IdempotentCall::Submission, account, used).await?;
+    let first = find_same_request(core, IdempotentCall::Submission, account, used).await?;
     if first.is_some() {
         core.system.stats().jobs.count_replay();
     }
@@ -59,7 +63,7 @@ pub async fn replay(
 ///
 /// # Errors
 /// The store fails.
-pub async fn first(
+pub async fn lookup(
     core: &Core,
     call: IdempotentCall,
     account: AccountId,
@@ -70,7 +74,7 @@ pub async fn first(
 }
 
 /// The key was used with another request.
-pub fn used_before() -> Error {
+pub fn key_reused_error() -> Error {
     key_reused(AcceptError::KeyReused.to_string())
 }
 

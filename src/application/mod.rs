@@ -8,6 +8,7 @@ pub mod credentials;
 pub mod erasure;
 pub mod error;
 pub(crate) mod file_batches;
+pub(crate) mod fingerprint;
 pub(crate) mod idempotency;
 pub mod images;
 pub mod jobs;

@@ -150,20 +150,23 @@ mod tests {
     use super::*;
     use crate::config::{Config, Sources};
 
+    fn backend(kind: &str, extra: &[(&str, &str)]) -> Backend {
+        let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
+        let keys = base.iter().chain(extra);
+        let keys =
+            keys.map(|(key, value)| (format!("TINTYPE__BACKENDS__FAR__{key}"), (*value).into()));
+        let sources = Sources {
+            env: keys.collect(),
+            ..Sources::default()
+        };
+        let backends = Config::load(&sources).unwrap().backends;
+        backends["far"].clone()
+    }
+
     #[test]
     fn some_backends_take_masks() {
         let takes = |kind: &str, model: &str, extra: &[(&str, &str)]| {
-            let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
-            let env = base.iter().chain(extra);
-            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
-            let sources = Sources {
-                env: env
-                    .map(|(key, value)| (name(key), (*value).to_owned()))
-                    .collect(),
-                ..Sources::default()
-            };
-            let backends = Config::load(&sources).unwrap().backends;
-            takes_mask(&backends["far"], Some(model))
+            takes_mask(&backend(kind, extra), Some(model))
         };
         assert!(takes("openai", "gpt-image-2", &[]) && takes("sdapi", "sdxl", &[]));
         assert!(!takes("openai", "gpt-image-2", &[("MASK", "none")]));
@@ -181,16 +184,7 @@ mod tests {
 
     #[test]
     fn most_models_of_openai_take_a_transparent_background() {
-        let takes = |kind: &str, model: &str| {
-            let env = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
-            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
-            let sources = Sources {
-                env: env.map(|(key, value)| (name(key), value.to_owned())).into(),
-                ..Sources::default()
-            };
-            let backends = Config::load(&sources).unwrap().backends;
-            takes_transparent(&backends["far"], Some(model))
-        };
+        let takes = |kind: &str, model: &str| takes_transparent(&backend(kind, &[]), Some(model));
         for model in ["gpt-image-1", "gpt-image-1.5", "gpt-image-2.5-sunburst"] {
             assert!(takes("openai", model), "{model}");
             assert!(!takes("gemini", model) && !takes("comfyui", model));
@@ -203,20 +197,10 @@ mod tests {
     #[test]
     fn a_tier_that_sells_more_than_the_known_limit_of_its_model_is_reported() {
         let sells = |kind: &str, model: &str, limit: Option<&str>, resolutions: &[&str]| {
-            let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
             let limit = limit.map(|it| ("MAX_PIXELS", it));
-            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
-            let sources = Sources {
-                env: base
-                    .into_iter()
-                    .chain(limit)
-                    .map(|(key, value)| (name(key), value.to_owned()))
-                    .collect(),
-                ..Sources::default()
-            };
-            let backends = Config::load(&sources).unwrap().backends;
+            let backend = backend(kind, limit.as_slice());
             let resolutions: Vec<String> = resolutions.iter().map(|it| (*it).into()).collect();
-            shortfall(&backends["far"], Some(model), &resolutions).unwrap_or_default()
+            shortfall(&backend, Some(model), &resolutions).unwrap_or_default()
         };
         let all = ["1K", "2K", "4K"];
         assert!(sells("openai", "gpt-image-2", None, &all).contains("at most 2K"));
@@ -233,15 +217,8 @@ mod tests {
 
     #[test]
     fn openai_and_gemini_need_a_model_name_and_single_model_servers_do_not() {
-        let needs = |kind: &str, base_url: &str| {
-            let env = [("KIND", kind), ("BASE_URL", base_url)];
-            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
-            let sources = Sources {
-                env: env.map(|(key, value)| (name(key), value.to_owned())).into(),
-                ..Sources::default()
-            };
-            needs_model(&Config::load(&sources).unwrap().backends["far"])
-        };
+        let needs =
+            |kind: &str, base_url: &str| needs_model(&backend(kind, &[("BASE_URL", base_url)]));
         assert!(needs("openai", "https://api.openai.com/v1"));
         assert!(needs("gemini", "https://generativelanguage.googleapis.com"));
         for (kind, url) in [

@@ -31,7 +31,7 @@ pub use keys::restore_keys;
 pub use manifest::{ADMIN_TOKEN, FILE_SIGNING_KEY, KEY_FILES, Manifest, SECRETS_KEY};
 pub use prune::prune;
 pub use repository::{Repository, rewind};
-pub use restore::{DamagedParts, RestoreOutcome, restore};
+pub use restore::{DamagedParts, RestoreOutcome, RestoreTarget, restore};
 
 use std::path::{Path, PathBuf};
 

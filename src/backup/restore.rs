@@ -56,21 +56,29 @@ impl DamagedParts {
     }
 }
 
-/// Restores a backup into `engine`, which must be empty, and its objects into `objects`. Without `objects` it only checks the objects
-/// and key files, and collects the damaged ones. `skips_damaged`: a restore leaves out damaged objects and collects them. `temp_dir`
-/// takes unnamed temporary files.
+/// Where the parts of a backup go, and what happens to damaged ones.
+pub struct RestoreTarget<'a> {
+    /// Takes the records; empty.
+    pub engine: Arc<dyn Engine>,
+    /// Takes unnamed temporary files.
+    pub temp_dir: &'a Path,
+    /// `None`: objects and key files are only checked, and damaged ones collected.
+    pub objects: Option<&'a ObjectStorage>,
+    /// Leaves out damaged objects and collects them.
+    pub skips_damaged: bool,
+}
+
+/// Restores or checks a backup.
 ///
 /// # Errors
 /// A part of the backup is missing or damaged, or cannot be written.
 pub async fn restore(
     repository: &Repository,
     manifest: &Manifest,
-    engine: Arc<dyn Engine>,
-    temp_dir: &Path,
-    objects: Option<&ObjectStorage>,
-    skips_damaged: bool,
+    target: RestoreTarget<'_>,
     say: &dyn Fn(String),
 ) -> anyhow::Result<RestoreOutcome> {
+    let temp_dir = target.temp_dir;
     say("reading the records".into());
     let records = repository
         .fetch(&manifest.id, &manifest.records, temp_dir)
@@ -83,10 +91,10 @@ pub async fn restore(
         ),
         None => None,
     };
-    let (loaded, wrong_lengths) = load_records(manifest, &records, list.as_ref(), &*engine)?;
+    let (loaded, wrong_lengths) = load_records(manifest, &records, list.as_ref(), &*target.engine)?;
     say("verifying the records".into());
-    let report = verify(&Store::new(engine), |_| {})?;
-    let is_check = objects.is_none();
+    let report = verify(&Store::new(Arc::clone(&target.engine)), |_| {})?;
+    let is_check = target.objects.is_none();
     let mut damaged = DamagedParts::default();
     for part in manifest.keys.iter().flatten() {
         match keys::read(repository, &manifest.id, part).await {
@@ -95,13 +103,7 @@ pub async fn restore(
         }
     }
     let (images, missing) = match list {
-        Some(list) => {
-            let target = Target {
-                objects,
-                skips_damaged,
-            };
-            restore_objects(repository, &list, target, &mut damaged, say).await?
-        }
+        Some(list) => restore_objects(repository, &list, &target, &mut damaged, say).await?,
         None => (0, Vec::new()),
     };
     Ok(RestoreOutcome {
@@ -114,19 +116,11 @@ pub async fn restore(
     })
 }
 
-/// Where the objects go, and what happens to damaged ones.
-#[derive(Clone, Copy)]
-struct Target<'a> {
-    /// `None`: objects are only checked, and damaged ones collected.
-    objects: Option<&'a ObjectStorage>,
-    skips_damaged: bool,
-}
-
 /// Restores or checks the objects of a list. Returns how many, and the keys of those that the backup lacks.
 async fn restore_objects(
     repository: &Repository,
     list: &File,
-    target: Target<'_>,
+    target: &RestoreTarget<'_>,
     damaged: &mut DamagedParts,
     say: &dyn Fn(String),
 ) -> anyhow::Result<(u64, Vec<String>)> {

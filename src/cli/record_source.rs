@@ -125,9 +125,9 @@ pub async fn from_data_dir(
     require_store(config)?;
     let data_dir = &config.storage.data_dir;
     // A server may use the database at the same time.
-    let is_shared = config.storage.url.is_some();
+    let is_cluster = config.storage.url.is_some();
     ensure!(
-        !(is_shared && access.has_server()),
+        !(is_cluster && access.has_server()),
         "the records are in the database that url in [storage] names, and are read there, not from a server; omit --server"
     );
     match engine::open_engine_for_reading(config) {
@@ -138,7 +138,7 @@ pub async fn from_data_dir(
         ),
         Ok(engine) => {
             let store = OpenStore(engine);
-            let mut records = from_engine(&store.0, is_shared, temp_dir, say)?;
+            let mut records = from_engine(&store.0, is_cluster, temp_dir, say)?;
             records.source = Some(Source::Store(store));
             Ok(records)
         }

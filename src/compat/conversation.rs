@@ -1,7 +1,7 @@
 //! Conversations of both APIs: their turns, and the prompt and the input images that they mean.
 
-use super::body::ReceivedBody;
 use super::refusal::Refusal;
+use super::request_body::body::ReceivedBody;
 use crate::api::generation::url_fault;
 use crate::application::submission::generation_request::Input;
 use std::fmt;

@@ -3,7 +3,7 @@
 //! An error sets the status of the response if nothing has been sent, and is part of the stream otherwise.
 
 use super::base64_body::{self, Part, Piece};
-use super::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
+use super::jobs::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use super::refusal::{CompatResult, Refusal};
 use super::response_head::response_head;
 use actix_web::body::BoxBody;

@@ -2,33 +2,26 @@
 //! contains the image.
 //!
 //! A request becomes an ordinary job, and the caller waits for it. The application decides about money and order. Both APIs submit
-//! jobs through [`submission`].
+//! jobs through [`jobs::submission`].
 
 mod auth;
-mod background_jobs;
-mod base64;
 mod base64_body;
-mod body;
-mod body_timeouts;
 mod conversation;
 mod deadline;
 mod dialect;
 mod disconnect;
-mod drain;
-mod fields;
 mod gemini;
 mod job_stream;
-mod job_waiter;
+mod jobs;
 mod models;
 mod openai;
 mod preflight;
 mod recent_calls;
 mod refusal;
+pub(crate) mod request_body;
 mod response_head;
 mod routes;
-pub(crate) mod scanner;
 mod state;
-mod submission;
 mod usage;
 mod wrong_base_url;
 

@@ -88,7 +88,7 @@ async fn may_be_replay(
         return Ok(state.recent_calls.has_earlier(key.id, attempt, now));
     };
     let call = IdempotentCall::Submission;
-    let first = idempotency::first(&state.core, call, key.account, name).await?;
+    let first = idempotency::lookup(&state.core, call, key.account, name).await?;
     Ok(first.is_some())
 }
 

@@ -5,8 +5,8 @@ use crate::inputs;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, ResponseError};
-use tintype_storage::domain::json::JsonFault;
 use tintype_storage::engine::EngineError;
+use tintype_storage::json::JsonFault;
 use tintype_storage::store::StoreError;
 
 /// Each dialect maps each kind to a status and a code.
@@ -162,8 +162,8 @@ impl From<JsonFault> for Refusal {
     /// A body that is not JSON, or a fault of one of its members.
     fn from(fault: JsonFault) -> Self {
         match fault.path.trim_start_matches('.') {
-            "" => Self::body(format!("the request body is not JSON: {}", fault.message)),
-            path => Self::field(path, fault.message),
+            "" => Self::body(format!("the request body is not JSON: {}", fault.kind)),
+            path => Self::field(path, fault.kind.to_string()),
         }
     }
 }

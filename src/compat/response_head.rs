@@ -2,7 +2,7 @@
 
 use super::base64_body::{self, Part};
 use super::dialect::Dialect;
-use super::job_waiter::{JobWaiter, mark_answered};
+use super::jobs::job_waiter::{JobWaiter, mark_answered};
 use crate::web::streaming;
 use crate::web::submissions::idempotency_key;
 use actix_web::http::header;

@@ -13,7 +13,6 @@ use std::time::Duration;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::{AccountId, FileId, JobId, KeyId};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// How long a repeated request gets the image of an earlier one.
@@ -58,8 +57,8 @@ impl CompatState {
             recent_calls,
             recent_uploads: RecentCalls::new(RETRY_WINDOW),
             refused_batches: RefusedCalls::new(RETRY_WINDOW),
-            uploads: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
-            submissions: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
+            uploads: FairSemaphore::per_key(1),
+            submissions: FairSemaphore::per_key(1),
         }
     }
 }

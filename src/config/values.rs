@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
-use tintype_storage::domain::secret;
+use tintype_storage::webhook_wire::secret;
 
 use super::error::printable;
 use super::node::{Item, Node};

@@ -144,15 +144,15 @@ impl Listener {
     /// Waits for the next text; empty when the job must be read again.
     async fn next_update(&mut self, job: &Job) -> Option<String> {
         let silent_until = Instant::now() + KEEP_ALIVE;
-        let is_shared = self.jobs.core.system.node().is_some();
-        let tick = if is_shared { SHARED_TICK } else { TICK };
+        let is_cluster = self.jobs.core.system.node().is_some();
+        let tick = if is_cluster { SHARED_TICK } else { TICK };
         loop {
             let is_woken = tokio::select! {
                 _ = self.jobs.core.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
                 changed = timeout(tick, self.watch.changed()) => changed.is_ok(),
             };
-            if is_woken || is_shared && self.has_changed(job).await? {
+            if is_woken || is_cluster && self.has_changed(job).await? {
                 return Some(String::new());
             }
             if let Some(text) = self.position_event(job).or_else(|| self.progress_event()) {

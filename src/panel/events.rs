@@ -21,7 +21,7 @@ use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::person::{Digest32, PersonId};
 use tintype_storage::store::tables::{AUDIT_LOG, DELETED_IMAGES};
-use tintype_storage::store::{All, JobWindow, StoreError};
+use tintype_storage::store::{All, JobRange, JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
 const CHANGED: &[u8] = b"event: changed\ndata: {}\n\n";
@@ -201,7 +201,7 @@ async fn hash_jobs(
         let deleted = DELETED_IMAGES.jobs_in(&core.store, account, oldest.id, newest.id);
         deleted.await?.hash(hasher);
     }
-    let favourites = core.store.favourites_of(account, None, None, WATCHED);
+    let favourites = core.store.favourites_of(account, JobRange::ALL, WATCHED);
     favourites.await?.hash(hasher);
     Ok(())
 }

@@ -17,7 +17,7 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Part, StoreError};
+use tintype_storage::store::{JobRange, Part, StoreError};
 
 /// The current hour included.
 const HOURS: i64 = 24;
@@ -91,7 +91,7 @@ fn sum_up(core: &Core, subject: Subject) -> Result<(Chart, usize), StoreError> {
         let page = PAGE.min(MAX_JOBS - count);
         let jobs = core
             .store
-            .jobs_of(account, Part::Ended, below, None, page)
+            .jobs_of(account, Part::Ended, JobRange::below(below), page)
             .wait()?;
         let Some(job) = jobs.last() else { break };
         (below, oldest) = (Some(job.id), Some(job.created_at));

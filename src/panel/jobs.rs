@@ -8,6 +8,7 @@ use crate::application::core::Core;
 use crate::application::error::Error;
 use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions;
+use crate::application::images::retention;
 use crate::application::jobs::list;
 use crate::application::services::JobService;
 use crate::management;
@@ -131,7 +132,7 @@ pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> H
         input_urls,
         favourite,
         image_deleted: interrupted_deletions::is_complete(&jobs, &job).await?,
-        kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
+        kept_until: retention::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
         progress: core.system.progress(job.id),
     }))
 }

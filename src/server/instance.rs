@@ -59,7 +59,7 @@ impl Instance {
         observability: Observability,
         system: System,
     ) -> Self {
-        let is_shared = system.node().is_some();
+        let is_cluster = system.node().is_some();
         let settings = Arc::new(Settings {
             catalog: catalog(&setup.config.tiers),
             config: setup.config,
@@ -73,7 +73,7 @@ impl Instance {
         let accounts = Data::new(AccountService {
             core: Arc::clone(&core),
             settings: Arc::clone(&settings),
-            auth: Authentication::new(stores.token.expose(), setup.elapsed, is_shared),
+            auth: Authentication::new(stores.token.expose(), setup.elapsed, is_cluster),
             limits: Arc::clone(&limits),
         });
         let jobs = Data::new(JobService {
@@ -103,7 +103,7 @@ impl Instance {
             webhooks,
             generations,
             compat: Data::new(compat),
-            maintainer: Data::new(Maintainer::new(!is_shared)),
+            maintainer: Data::new(Maintainer::new(!is_cluster)),
             process: Data::new(observability.process),
             panel: Data::default(),
             documents: Data::new(documents()),

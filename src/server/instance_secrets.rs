@@ -21,8 +21,8 @@ pub enum InstanceSecrets {
 impl InstanceSecrets {
     /// # Errors
     /// A node has no cluster secret.
-    pub fn new(config: &Config, is_node: bool) -> Result<Self, StartError> {
-        match (is_node, &config.cluster.secret) {
+    pub fn new(config: &Config, is_cluster: bool) -> Result<Self, StartError> {
+        match (is_cluster, &config.cluster.secret) {
             (false, _) => Ok(Self::DataDir),
             (true, Some(secret)) => Ok(Self::Cluster(secret.clone())),
             (true, None) => Err(StartError::NoClusterSecret),

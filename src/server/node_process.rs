@@ -18,10 +18,10 @@ static BUILD: LazyLock<String> = LazyLock::new(|| {
     checksum.map_or(VERSION.into(), |it| format!("{VERSION}+{it:08x}"))
 });
 
-/// `is_node`: other processes may use the same records. Then the version names the executable, which is read once.
-pub async fn node_process(config: &Config, started: SystemTime, is_node: bool) -> NodeProcess {
+/// `is_cluster`: other processes may use the same records. Then the version names the executable, which is read once.
+pub async fn node_process(config: &Config, started: SystemTime, is_cluster: bool) -> NodeProcess {
     let build = || tokio::task::spawn_blocking(|| BUILD.as_str());
-    let build = if is_node { build().await.ok() } else { None };
+    let build = if is_cluster { build().await.ok() } else { None };
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH);
     let millis = since_epoch.map_or(0, |it| it.as_millis());
     NodeProcess {
@@ -75,8 +75,8 @@ mod tests {
     #[actix_web::test]
     async fn only_the_version_of_a_node_names_its_executable() {
         let config = Config::load(&Sources::default()).unwrap();
-        let version = async |is_node| {
-            let process = node_process(&config, SystemTime::now(), is_node).await;
+        let version = async |is_cluster| {
+            let process = node_process(&config, SystemTime::now(), is_cluster).await;
             process.version
         };
         assert_eq!(version(false).await, VERSION);

@@ -22,9 +22,9 @@ impl Observability {
     pub async fn start(
         config: &Config,
         started: SystemTime,
-        is_node: bool,
+        is_cluster: bool,
     ) -> Result<Self, TraceSetupError> {
-        let process = node_process(config, started, is_node).await;
+        let process = node_process(config, started, is_cluster).await;
         let endpoint = config.otlp.endpoint.as_deref();
         let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
         let traces = endpoint.map(start).transpose()?;

@@ -43,14 +43,14 @@ pub struct Setup {
 impl Setup {
     /// The parts for production.
     pub fn new(config: Config, public_url: String) -> Self {
-        let is_shared = config.storage.url.is_some();
+        let is_cluster = config.storage.url.is_some();
         Self {
             config,
             public_url,
             clock: None,
             elapsed: elapsed(),
             engine: None,
-            node: is_shared.then(|| NodeId(Uuid::new_v4())),
+            node: is_cluster.then(|| NodeId(Uuid::new_v4())),
             waits_for_predecessor: true,
             resumes_work: true,
             generators: HashMap::new(),

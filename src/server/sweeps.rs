@@ -5,8 +5,8 @@ use super::service_marks;
 use crate::application::core::Core;
 use crate::application::core::change_lock::{ChangeGuard, ChangeLock};
 use crate::application::core::commit::Change;
-use crate::application::images::favourites;
 use crate::application::images::interrupted_deletions::CompletedDeletions;
+use crate::application::images::retention;
 use crate::application::nodes::maintainer::Maintainer;
 use crate::application::nodes::rate_exchange;
 use crate::application::paging::CLOCK_SKEW;
@@ -166,7 +166,7 @@ impl Sweeps {
                 .await
         };
         // An erasure may change a batch meanwhile.
-        let lock = Some(&core.locks.favourites);
+        let lock = Some(&core.locks.content);
         self.delete(core, "failed batches", lock, find_batches)
             .await;
     }
@@ -185,7 +185,7 @@ impl Sweeps {
             async |cursor: &[u8], _| store.delete_old_batches(first_kept, cursor).await;
         let find_jobs = async |cursor: &[u8], _| store.delete_ended_jobs(first_kept, cursor).await;
         // A person may mark a favourite meanwhile.
-        let lock = Some(&core.locks.favourites);
+        let lock = Some(&core.locks.content);
         // The jobs of a batch are deleted after the batch.
         if self.delete(core, "batches", lock, find_batches).await
             && self.delete(core, "jobs", lock, find_jobs).await
@@ -330,10 +330,7 @@ async fn delete_step<D: Deletion>(
 
 /// Notes ids that are ahead of the clock, so that lists and retention find records that are older than their ids.
 pub async fn record_ids_ahead(core: &Core) {
-    let (newest, now) = (
-        core.system.accounts().context().process.ids.newest(),
-        core.now(),
-    );
+    let (newest, now) = (core.system.process().ids.newest(), core.now());
     if newest <= now.plus(CLOCK_SKEW) {
         return;
     }
@@ -376,7 +373,7 @@ pub async fn remove_objects(jobs: &JobService, is_large: bool) {
 /// Removes expired images, except those of favourites.
 pub async fn remove_old_images(jobs: &JobService) {
     remove_expired(jobs, "images", async |older_than| {
-        favourites::remove_old_images(jobs, older_than, STEP).await
+        retention::remove_old_images(jobs, older_than, STEP).await
     })
     .await;
 }

@@ -17,9 +17,9 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::node::NodeContext;
 use tintype_actors::system::{DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads};
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Limits;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// Concurrent delivery attempts to one healthy receiver.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;

@@ -1,6 +1,6 @@
 //! A delivery as a text file: header lines, a blank line, the body. `webhook listen --save` writes it, `webhook-verify` reads it.
 
-use tintype_storage::domain::verification::Headers;
+use tintype_storage::webhook_wire::verification::Headers;
 
 /// A parsed delivery.
 #[derive(Debug, PartialEq, Eq)]

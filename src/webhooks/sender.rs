@@ -11,21 +11,21 @@ use tintype_actors::clock::Clock;
 use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
-use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, MAX_EXCERPT_BYTES, SentRequest,
 };
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
-use tintype_storage::domain::json::Json;
-use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
-use tintype_storage::domain::secret::WebhookSecret;
-use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::json::Json;
 use tintype_storage::store::Store;
 use tintype_storage::store::tables::OPERATOR_EVENTS;
+use tintype_storage::webhook_wire::canonical::canonical;
+use tintype_storage::webhook_wire::payload::{self, Ending};
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::signature::{standard_signature, x_signature};
 use tokio::time::timeout;
 use url::Url;
 

@@ -1,8 +1,8 @@
 //! The result of verifying the two signatures of a delivery.
 
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::verification::{
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::verification::{
     Headers, Refusal, SignedText, verify_standard, verify_x_signature,
 };
 
@@ -108,7 +108,7 @@ fn best<T>(outcomes: impl Iterator<Item = Result<T, Refusal>>) -> Result<T, Refu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::domain::signature::{standard_signature, x_signature};
+    use tintype_storage::webhook_wire::signature::{standard_signature, x_signature};
 
     const BODY: &str = r#"{"a":1}"#;
 

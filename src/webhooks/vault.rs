@@ -11,12 +11,12 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::decide;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::VAULT_KEY;
 use tintype_storage::store::{Decision, RoundReads, Store, StoreError, Writes};
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";

@@ -2,9 +2,10 @@
 //! writers of other languages (`tests/webhooks/agree.py`). A canonical text holds neither a raw tab nor a line break.
 
 use std::io::{self, BufRead, Write};
-use tintype_storage::domain::canonical::{Encoding, canonical};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
+use tintype_storage::domain::webhook::Encoding;
+use tintype_storage::json::Json;
+use tintype_storage::webhook_wire::canonical::canonical;
 
 fn main() -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());

@@ -416,8 +416,8 @@ fn a_change_by_a_person_is_checked_after_the_changes_before_it() {
     let account = &customer.account;
     let changes = [
         (&locks.operator, "POST", "/webhooks", &webhook),
-        (&locks.favourites, "PUT", favourite.as_str(), &none),
-        (&locks.favourites, "DELETE", favourite.as_str(), &none),
+        (&locks.content, "PUT", favourite.as_str(), &none),
+        (&locks.content, "DELETE", favourite.as_str(), &none),
         (&locks.people, "POST", "/people", &person),
     ];
     for (number, (lock, method, path, body)) in changes.into_iter().enumerate() {

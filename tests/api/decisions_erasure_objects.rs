@@ -112,7 +112,7 @@ fn no_job_is_skipped_if_retention_deletes_another_while_an_erasure_deletes_texts
     assert_eq!(texts(), 3);
 
     let path = format!("/accounts/{}/content?limit=2", customer.account);
-    let guard = core.locks.favourites.lock().now_or_never();
+    let guard = core.locks.content.lock().now_or_never();
     let guard = guard.expect("a free lock").unwrap();
     let first = server.admin("DELETE", &path);
     let first = thread::spawn(move || first.expect(200).json());

@@ -99,7 +99,7 @@ fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_obj
     let account = account.as_str().unwrap().parse().unwrap();
     let id = id.as_str().unwrap().parse().unwrap();
     let (jobs, caller) = (&server.instance().jobs, Caller::service());
-    let favourites = &server.inside().locks.favourites;
+    let content = &server.inside().locks.content;
     let system = actix_web::rt::System::new();
     system.block_on(async {
         let mut deletion = Box::pin(deletion::delete(jobs, &caller, account, id));
@@ -109,7 +109,7 @@ fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_obj
             }
             // The deletion cannot continue meanwhile, so it waits for the object store or has not begun.
             tokio::task::yield_now().await;
-            assert!(favourites.lock().now_or_never().is_some());
+            assert!(content.lock().now_or_never().is_some());
         };
         deleted.expect("a deletion");
     });

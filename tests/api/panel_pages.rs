@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::domain::ids::TransactionId;
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::secret::WebhookSecret;
-use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::LEDGER;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::signature::x_signature;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -371,10 +371,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
 fn a_ledger_of_any_length_is_exported_completely() {
     let desk = Desk::new(Options::new());
     let inside = desk.server.inside();
-    let (store, ids) = (
-        &inside.store,
-        &inside.system.accounts().context().process.ids,
-    );
+    let (store, ids) = (&inside.store, &inside.system.process().ids);
     let account = desk.customer.account.parse().unwrap();
     let account = store.account(account).wait().unwrap().unwrap();
     let newest = LEDGER.page(store, &account.id, 1, None).wait();

@@ -98,14 +98,14 @@ impl Desk {
         self.server.clock.advance(Duration::from_secs(11));
     }
 
-    /// Begins to build the index while another change holds the lock of old jobs, and that change deletes the oldest job.
+    /// Begins to build the index while another change holds the lock of content, and that change deletes the oldest job.
     fn index_while_the_oldest_job_is_deleted(&self) {
         let oldest = JobId(Uuid::from_u128(self.model.id.0.as_u128() - (1 << 40)));
         let delete = vec![ENDED_JOBS.delete(&(self.model.account, oldest))];
         let runtime = actix_web::rt::System::new();
         runtime.block_on(async {
             let core = self.server.inside();
-            let guard = core.locks.favourites.lock().await.expect("the lock");
+            let guard = core.locks.content.lock().await.expect("the lock");
             let mut indexer = SearchIndexer::default();
             indexer.begin_round(core).await.unwrap();
             let deletion = async {

@@ -2,8 +2,8 @@
 
 use crate::support::{Options, Server, until};
 use serde_json::{Value, json};
-use tintype_storage::domain::secret::WebhookSecret;
-use tintype_storage::domain::signature::x_signature;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::signature::x_signature;
 
 const BODY: &str = r#"{"error":null}"#;
 

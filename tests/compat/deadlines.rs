@@ -139,7 +139,7 @@ fn a_graceful_shutdown_does_not_refuse_the_caller_of_a_job_that_begins() {
             project,
             ..Pause::default()
         };
-        core.system.accounts().context().publish_pause(pause);
+        core.system.accounts().publish_pause(pause);
     };
     engine.hold();
     let call = server.in_background(server.gemini(&customer, "fast", &fox()));

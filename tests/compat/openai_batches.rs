@@ -273,7 +273,7 @@ fn results_are_deleted_under_the_lock_of_the_sweeps() {
     let call = server.v1(&customer, "DELETE", &path);
     let call = server.in_background(call);
     until("the change is being written", || gate.held() > held);
-    let lock = server.inside().locks.favourites.lock().now_or_never();
+    let lock = server.inside().locks.content.lock().now_or_never();
     let is_free = lock.is_some();
     drop(lock);
     gate.open();

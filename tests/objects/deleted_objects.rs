@@ -6,7 +6,9 @@ use std::cell::Cell;
 use std::io::Write as _;
 use std::sync::Arc;
 use tempfile::TempDir;
-use tintype::backup::{Contents, Manifest, Repository, RestoreOutcome, create, restore};
+use tintype::backup::{
+    Contents, Manifest, Repository, RestoreOutcome, RestoreTarget, create, restore,
+};
 use tintype::objects::{ObjectStorage, upload_key};
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::ids::{AccountId, FileId, JobId};
@@ -114,17 +116,13 @@ impl Fixture {
     }
 
     async fn check(&self, manifest: &Manifest) -> RestoreOutcome {
-        let engine = Arc::new(MemoryEngine::new());
-        let directory = self.directory.path();
-        let checked = restore(
-            &self.repository,
-            manifest,
-            engine,
-            directory,
-            None,
-            false,
-            &|_| {},
-        );
+        let target = RestoreTarget {
+            engine: Arc::new(MemoryEngine::new()),
+            temp_dir: self.directory.path(),
+            objects: None,
+            skips_damaged: false,
+        };
+        let checked = restore(&self.repository, manifest, target, &|_| {});
         checked.await.unwrap()
     }
 }

@@ -14,11 +14,20 @@ fn lines_with_any(sources: &[Source], words: &[&str]) -> Vec<String> {
     found
 }
 
-/// The domain without its tests, which may read files.
-fn domain() -> Vec<Source> {
-    let mut sources = below("storage/src/domain/");
+/// The domain and the webhook format without their tests, which may read files.
+fn pure_modules() -> Vec<Source> {
+    let folders = [
+        "storage/src/domain/",
+        "storage/src/json/",
+        "storage/src/webhook_wire/",
+    ];
+    folders.into_iter().flat_map(without_tests).collect()
+}
+
+fn without_tests(folder: &str) -> Vec<Source> {
+    let mut sources = below(folder);
     let modules = sources.iter().find(|it| it.path.ends_with("/mod.rs"));
-    let modules = modules.expect("the domain's modules").text.clone();
+    let modules = modules.expect("the folder's modules").text.clone();
     sources.retain(|source| {
         let file = source.path.rsplit('/').next().unwrap_or_default();
         let module = file.trim_end_matches(".rs");
@@ -50,7 +59,7 @@ fn storage_depends_neither_on_actors_nor_on_a_runtime_nor_on_http() {
 }
 
 #[test]
-fn the_domain_uses_no_engine_no_disk_and_no_randomness() {
+fn the_domain_and_the_webhook_format_use_no_engine_no_disk_and_no_randomness() {
     let foreign = [
         "crate::engine",
         "crate::store",
@@ -66,12 +75,15 @@ fn the_domain_uses_no_engine_no_disk_and_no_randomness() {
         "async ",
         "tracing",
     ];
-    assert_none("the domain is pure", lines_with_any(&domain(), &foreign));
+    assert_none(
+        "the rules are pure",
+        lines_with_any(&pure_modules(), &foreign),
+    );
 }
 
 #[test]
-fn the_domain_reads_the_clock_on_only_one_line() {
-    let found = lines_with_any(&domain(), &["::now("]);
+fn the_domain_and_the_webhook_format_read_the_clock_on_only_one_line() {
+    let found = lines_with_any(&pure_modules(), &["::now("]);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(
         found[0].starts_with("storage/src/domain/time.rs:"),

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tintype::config::Secret as Common;
 use tintype::webhooks::{Vault, VaultError};
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 use uuid::Uuid;
 
 const WEBHOOK: WebhookId = WebhookId(Uuid::from_u128(1));

@@ -101,8 +101,7 @@ impl Server {
 
     /// The number of attempts that a fault of the service has prevented.
     pub fn unsent_attempts(&self) -> u64 {
-        let accounts = self.inside().system.accounts();
-        let stats = &accounts.context().process.stats;
+        let stats = self.inside().system.stats();
         stats.deliveries.not_sent.load(Ordering::Relaxed)
     }
 

@@ -16,14 +16,13 @@ use tintype::objects::{FileSigningKey, ObjectStorage};
 use tintype::webhooks::{Sender, Vault};
 use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::{Client, ClientOptions, Resolve};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::domain::webhook::{Encoding, Webhook, WebhookId};
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 use uuid::Uuid;
 
 /// Resolves to these addresses in turn.

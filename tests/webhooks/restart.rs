@@ -201,7 +201,7 @@ fn a_webhook_that_is_registered_after_the_clock_was_set_back_is_the_newest() {
     furnish(&*engine, &store, std::slice::from_ref(&before));
     in_paused_time(async {
         let sim = Simulation::begin(SimulationOptions::over(engine, Vec::new()));
-        let next = sim.system.accounts().context().process.ids.next(sim.now());
+        let next = sim.system.process().ids.next(sim.now());
         assert!(next > before.id.0);
     });
 }

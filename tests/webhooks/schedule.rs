@@ -142,7 +142,7 @@ fn a_rejected_redelivery_leaves_the_delivery_pending() {
         };
         assert_eq!(reason, FailReason::WebhookDeleted);
         assert_eq!(at.millis() - BEGIN, 60_000, "at the moment of its retry");
-        let other = sim.system.accounts().context().process.ids.next(sim.now());
+        let other = sim.system.process().ids.next(sim.now());
         let unknown = sim
             .redeliver(tintype_storage::domain::delivery::DeliveryId(other))
             .await;

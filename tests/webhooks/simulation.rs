@@ -324,13 +324,7 @@ impl Simulation {
 
     /// Queues a test delivery to this webhook.
     pub async fn send_test(&self, webhook: &Webhook) -> DeliveryId {
-        let id = self
-            .system
-            .accounts()
-            .context()
-            .process
-            .ids
-            .next(self.now());
+        let id = self.system.process().ids.next(self.now());
         let (id, job) = (DeliveryId(id), JobId(id));
         let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job.0, self.now());
         let (reply, answer) = oneshot::channel();

@@ -7,7 +7,6 @@ use crate::queue::{JobQueue, LocalQueue};
 use actix::Recipient;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::store::Limits;
 
@@ -22,18 +21,4 @@ pub struct AccountContext {
     pub local_queue: Arc<LocalQueue>,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
-}
-
-impl AccountContext {
-    /// Publishes a durable change of the paused models, and wakes the dispatcher, because jobs of a resumed model may begin.
-    pub fn publish_pause(&self, pause: Pause) {
-        *self.process.durable_pause.write() = pause;
-        self.local_queue.wake();
-    }
-
-    /// Publishes a durable change of the paused backends, and wakes the dispatcher.
-    pub fn publish_backend_pauses(&self, pauses: BackendPauses) {
-        self.process.durable_backend_pauses.publish(pauses);
-        self.local_queue.wake();
-    }
 }

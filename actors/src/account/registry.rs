@@ -15,8 +15,10 @@ use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::ToAuditEntry;
+use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::fast_hash::HashMap;
@@ -297,8 +299,20 @@ impl AccountRegistry {
         running.get(&account).map_or(0, |it| it.in_flight.count())
     }
 
-    pub fn context(&self) -> &AccountContext {
+    pub(crate) fn context(&self) -> &AccountContext {
         &self.context
+    }
+
+    /// Publishes a durable change of the paused models, and wakes the dispatcher, because jobs of a resumed model may begin.
+    pub fn publish_pause(&self, pause: Pause) {
+        *self.context.process.durable_pause.write() = pause;
+        self.context.local_queue.wake();
+    }
+
+    /// Publishes a durable change of the paused backends, and wakes the dispatcher.
+    pub fn publish_backend_pauses(&self, pauses: BackendPauses) {
+        self.context.process.durable_backend_pauses.publish(pauses);
+        self.context.local_queue.wake();
     }
 
     pub fn now(&self) -> Timestamp {

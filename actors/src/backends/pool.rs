@@ -120,11 +120,11 @@ impl BackendPool {
         backends: Vec<Backend>,
         routes: Routes,
         wake: Arc<Notify>,
-        is_among_nodes: bool,
+        is_cluster: bool,
         pauses: Arc<DurableBackendPauses>,
     ) -> Self {
         let pooled = |backend: Backend| {
-            let is_shared = backend.is_shared && is_among_nodes;
+            let is_shared = backend.is_shared && is_cluster;
             let held = if is_shared { 0 } else { backend.slots };
             PooledBackend {
                 breaker: Breaker::new(&backend.name),

@@ -170,7 +170,7 @@ fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
             let world = Plan::over(Arc::clone(&engine) as _, refuses, 1).start();
             let made = if last == "a webhook" {
                 let now = Timestamp::from_millis(START + 1_000);
-                let id = world.system.accounts().context().process.ids.next(now);
+                let id = world.system.process().ids.next(now);
                 let webhook = webhook(WebhookId(id), now);
                 commit_and_wait(&*engine, world.store.put_webhook(&webhook)).expect("a webhook");
                 id
@@ -183,7 +183,7 @@ fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
             let mut plan = Plan::over(engine, quick(), 1);
             plan.now = earlier;
             let world = plan.start();
-            let ids = &world.system.accounts().context().process.ids;
+            let ids = &world.system.process().ids;
             let next = ids.next(Timestamp::from_millis(earlier));
             assert!(next > made, "after {last}");
         }

@@ -36,8 +36,8 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, AcceptedJob, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
-    Part, Store,
+    AcceptError, AcceptedJob, Deposit, DepositError, EventError, IdempotencyUse, JobRange, Limits,
+    NewJob, Part, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -325,15 +325,15 @@ pub struct World {
 impl World {
     /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
-        self.system.accounts().context().publish_pause(pause);
+        self.system.accounts().publish_pause(pause);
     }
 
     /// Reports a change of the paused backends, which the caller has written.
     pub fn backends_paused(&self, backends: &[usize]) {
         let pause = |at: &usize| (format!("backend-{at}"), BackendPause::default());
         let paused = backends.iter().map(pause).collect();
-        let context = self.system.accounts().context();
-        context.publish_backend_pauses(BackendPauses { paused });
+        let accounts = self.system.accounts();
+        accounts.publish_backend_pauses(BackendPauses { paused });
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {
@@ -377,7 +377,7 @@ impl World {
     pub fn jobs(&self, account: AccountId) -> Vec<Job> {
         let jobs = self
             .store
-            .jobs_of(account, Part::All, None, None, 100)
+            .jobs_of(account, Part::All, JobRange::ALL, 100)
             .wait();
         jobs.expect("readable")
     }

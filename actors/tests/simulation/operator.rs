@@ -98,7 +98,7 @@ pub async fn write(process: &Process, writes: Writes) -> bool {
 
 fn id(process: &Process) -> Uuid {
     let now = Timestamp::from_millis(process.world.now());
-    process.system.accounts().context().process.ids.next(now)
+    process.system.process().ids.next(now)
 }
 
 /// Waits for the operator's turn; `None` after a storage failure, when the last write may or may not be durable.
@@ -264,7 +264,7 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
         process.world.trace(format!("paused: {tiers:?}"));
-        process.system.accounts().context().publish_pause(pause);
+        process.system.accounts().publish_pause(pause);
     }
 }
 

@@ -12,13 +12,13 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use tintype_storage::domain::amount::Amount as DomainAmount;
 use tintype_storage::domain::api_key::RateLimit as DomainRateLimit;
-use tintype_storage::domain::canonical::Encoding as DomainEncoding;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::person::{Email as DomainEmail, MAX_EMAIL_CHARS, Role as DomainRole};
 use tintype_storage::domain::request::MAX_URL_CHARS;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Encoding as DomainEncoding;
 use uuid::Uuid;
 
 const MAX_NAME_CHARS: usize = 200;

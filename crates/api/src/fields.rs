@@ -4,7 +4,7 @@ use crate::fault_list::FaultList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tintype_storage::domain::json::{LONE_SURROGATE, Members, unescape};
+use tintype_storage::json::{LONE_SURROGATE, Members, unescape};
 
 /// Of a name in a message.
 const MAX_SHOWN_CHARS: usize = 64;

@@ -1,7 +1,7 @@
 //! Request and response types of the native and the operator API, with their schemas.
 //!
 //! The handlers write these responses, the command line reads them, and the OpenAPI documents contain the schemas. The crate depends
-//! on `tintype_storage::domain` and on no other part of the service. The doc comment of a type or a field becomes its description
+//! on `domain` and `json` of `tintype_storage`, and on no other part of the service. The doc comment of a type or a field becomes its description
 //! in the OpenAPI document.
 
 #[macro_use]

@@ -18,11 +18,11 @@ pub struct ProcessStatus {
 }
 
 /// Statistics of the service.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// The number of queued jobs, by model.
     #[schemars(with = "PerTier<u64>")]
-    pub queued: BTreeMap<&'static str, usize>,
+    pub queued: BTreeMap<TierWord, usize>,
     /// The number of jobs that are `processing`, including those that wait to continue after a restart.
     pub running: usize,
     /// The number of jobs that have not ended.
@@ -38,7 +38,7 @@ pub struct Stats {
 }
 
 /// The number of recently ended jobs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// The length of the time window, in seconds.
     pub window_seconds: u64,

@@ -10,13 +10,13 @@ use std::ops::Deref;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, DeliveryKind, FailReason};
 use tintype_storage::domain::job;
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::operator_event::EventType;
 use tintype_storage::domain::person::Role;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::webhook::Encoding;
 
 /// The format of amounts in responses.
 const MONEY: &str = r"^-?[0-9]{1,15}\.[0-9]{2,6}$";

@@ -10,10 +10,10 @@ use crate::text::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::operator_event::{EventSubject, OPERATOR_WEBHOOK};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Encoding;
 use tintype_storage::domain::{delivery, webhook};
 use uuid::Uuid;
 

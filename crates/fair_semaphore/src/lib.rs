@@ -64,6 +64,11 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         }))
     }
 
+    /// One key may hold `limit` units, and all keys together have no limit. A limit of 1 is a mutex for each key.
+    pub fn per_key(limit: u64) -> Self {
+        Self::new(u64::MAX, limit)
+    }
+
     /// Waits for `units`, or for a key's share if that is smaller: a larger request would wait forever.
     pub async fn acquire(&self, key: K, units: u64) -> Permit<K> {
         let (grant, granted) = oneshot::channel();

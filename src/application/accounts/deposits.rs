@@ -1,10 +1,10 @@
 //! Deposits money into accounts, corrects deposits, and refunds jobs.
 
-use crate::application::accounts::fingerprint;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::core::audit_context::{Subject, to_audit_entry};
 use crate::application::error::{self, Error};
+use crate::application::fingerprint;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,7 @@ fn idempotency_use(name: String, new: &NewDeposit) -> IdempotencyUse {
     let reference = new.reference.as_deref().unwrap_or_default();
     IdempotencyUse {
         name,
-        fingerprint: fingerprint([&asked, reference]),
+        fingerprint: fingerprint::of_operator([&asked, reference]),
     }
 }
 

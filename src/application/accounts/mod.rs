@@ -15,10 +15,10 @@ use crate::application::core::audit_context::{Subject, to_audit_entry};
 use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{self, Error};
+use crate::application::fingerprint;
 use crate::application::idempotency;
 use crate::application::services::AccountService;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
@@ -27,7 +27,6 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall, Made};
 
 pub struct OpenedAccount {
@@ -53,16 +52,6 @@ pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account
     found.ok_or_else(no_account)
 }
 
-/// Fingerprint of an operator's request, stored with its idempotency key.
-pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
-    let [first, second] = parts;
-    let digest = Sha256::new()
-        .chain_update(first)
-        .chain_update([0])
-        .chain_update(second);
-    Fingerprint(digest.finalize().into())
-}
-
 /// Opens one account per idempotency key.
 pub async fn open(
     accounts: &AccountService,
@@ -79,7 +68,7 @@ pub async fn open(
         money = format!("{money} {}", limit_facts(&new.limits));
     }
     let used = idempotency_key.map(|key| IdempotencyUse {
-        fingerprint: fingerprint([&new.name, &money]),
+        fingerprint: fingerprint::of_operator([&new.name, &money]),
         name: key,
     });
     let guard = accounts.core.locks.operator.lock().await?;
@@ -101,7 +90,7 @@ async fn opened_before(
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
-    match idempotency::first_use(core, IdempotentCall::Opening, SERVICE, used).await? {
+    match idempotency::find_same_request(core, IdempotentCall::Opening, SERVICE, used).await? {
         Some(first) => Ok(core.store.account(AccountId(first)).await?),
         None => Ok(None),
     }

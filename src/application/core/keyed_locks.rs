@@ -7,7 +7,6 @@ use std::time::Duration;
 use tintype_actors::process_context::ProcessContext;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::lock::LockName;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// How long a call waits for a call at another node. Reading a large file takes long.
@@ -23,8 +22,7 @@ pub struct KeyedLocks<K: Eq + Copy> {
 impl<K: Eq + Copy + Send + 'static> KeyedLocks<K> {
     pub fn new(name: fn(K) -> LockName, process: &ProcessContext) -> Self {
         Self {
-            // One permit for each key, and no limit over all keys.
-            local: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
+            local: FairSemaphore::per_key(1),
             name,
             nodes: NodeLocks::of(process),
         }

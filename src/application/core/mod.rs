@@ -52,9 +52,9 @@ pub struct ChangeLocks {
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, the erasure of jobs and
-    /// batches, new blocks of the search index, and the removal of a batch's result files.
-    pub favourites: ChangeLock,
+    /// Guards changes of what ended jobs leave: favourites, the removal of other images and of old jobs and batches, the erasure of jobs
+    /// and batches, new blocks of the search index, and the removal of a batch's result files.
+    pub content: ChangeLock,
     /// Guards the submission of an uploaded file as a batch, so that a retry finds the batch of the first call.
     pub files: KeyedLocks<FileId>,
     /// Guards the limits of an account's uploaded files, and of its batches whose file is invalid.
@@ -66,7 +66,7 @@ impl ChangeLocks {
         Self {
             operator: ChangeLock::new(LockName::Operator, process),
             people: ChangeLock::new(LockName::People, process),
-            favourites: ChangeLock::new(LockName::Favourites, process),
+            content: ChangeLock::new(LockName::Content, process),
             files: KeyedLocks::new(LockName::File, process),
             uploads: KeyedLocks::new(LockName::Uploads, process),
         }
@@ -75,7 +75,7 @@ impl ChangeLocks {
 
 impl Core {
     pub fn new(system: System, clock: Clock, fail_stop: FailStop, currency: String) -> Self {
-        let process = &system.accounts().context().process;
+        let process = system.process();
         Self {
             pause: Arc::clone(&process.durable_pause),
             locks: ChangeLocks::new(process),
@@ -110,7 +110,7 @@ impl Core {
 
     /// The id of a record that is created at this time.
     pub fn new_id(&self, now: Timestamp) -> Uuid {
-        self.system.accounts().context().process.ids.next(now)
+        self.system.process().ids.next(now)
     }
 
     /// The actor of an account; `otherwise` if there is no such account.

@@ -23,7 +23,7 @@ const CAPACITY: usize = 100_000;
 #[derive(Default)]
 pub struct ApiKeyCache {
     state: RwLock<State>,
-    is_shared: bool,
+    is_cluster: bool,
 }
 
 /// What a call reads of its key when several nodes share the store.
@@ -99,10 +99,10 @@ impl FoundKey {
 }
 
 impl ApiKeyCache {
-    /// `is_shared`: several nodes share the store.
-    pub fn new(is_shared: bool) -> Self {
+    /// `is_cluster`: several nodes share the store.
+    pub fn new(is_cluster: bool) -> Self {
         Self {
-            is_shared,
+            is_cluster,
             ..Self::default()
         }
     }
@@ -110,7 +110,7 @@ impl ApiKeyCache {
     /// The cached key of this text, which another node may have changed since; `None` if it is not cached, or if no other node shares
     /// the store.
     pub fn find_unchecked(&self, text: &str, now: Timestamp) -> Option<FoundKey> {
-        if !self.is_shared || !api_key::has_form(text) {
+        if !self.is_cluster || !api_key::has_form(text) {
             return None;
         }
         let found = self.state.read().keys.get(&api_key::hash(text)).cloned();
@@ -158,7 +158,7 @@ impl ApiKeyCache {
             (state.keys.get(&hash).cloned(), state.invalidations)
         };
         match known {
-            Some(found) if self.is_shared => {
+            Some(found) if self.is_cluster => {
                 let account = found.key.account;
                 let before_jobs_at = (reading == Reading::BeforeJobs).then_some(now);
                 let read = store.key_with_account(&hash, account, before_jobs_at);

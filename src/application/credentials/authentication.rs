@@ -18,10 +18,10 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    /// `is_shared`: several nodes share the store.
-    pub fn new(admin_token: &str, elapsed: Elapsed, is_shared: bool) -> Self {
+    /// `is_cluster`: several nodes share the store.
+    pub fn new(admin_token: &str, elapsed: Elapsed, is_cluster: bool) -> Self {
         Self {
-            api_keys: Arc::new(ApiKeyCache::new(is_shared)),
+            api_keys: Arc::new(ApiKeyCache::new(is_cluster)),
             throttle: AuthThrottle::new(elapsed),
             passwords: Passwords::default(),
             untrusted_proxies: UntrustedProxies::default(),

@@ -32,7 +32,7 @@ use tintype_storage::store::tables::{
     BATCHES, DAILY_USAGE, DELETED_API_KEYS, DELETED_IMAGES, DELIVERIES, FILE_BATCHES, PEOPLE,
     UPLOADED_FILES,
 };
-use tintype_storage::store::{AccountChanged, DailyUsageKey, Part, Writes};
+use tintype_storage::store::{AccountChanged, DailyUsageKey, JobRange, Part, Writes};
 use uuid::Uuid;
 
 /// Records read, and changed in one commit.
@@ -202,7 +202,7 @@ async fn deactivate(
 }
 
 async fn check_jobs_ended(core: &Core, account: AccountId) -> Result<(), Error> {
-    let live = core.store.jobs_of(account, Part::Live, None, None, 1);
+    let live = core.store.jobs_of(account, Part::Live, JobRange::ALL, 1);
     match live.await?.is_empty() {
         true => Ok(()),
         false => Err(Error::conflict(
@@ -220,8 +220,8 @@ async fn erase_jobs(
     limit: usize,
 ) -> Result<(usize, Option<[u8; 16]>), Error> {
     let core = &jobs.core;
-    let below = below.map(|id| JobId(Uuid::from_bytes(id)));
-    let page = core.store.jobs_of(account, Part::Ended, below, None, limit);
+    let range = JobRange::below(below.map(|id| JobId(Uuid::from_bytes(id))));
+    let page = core.store.jobs_of(account, Part::Ended, range, limit);
     let page = page.await?;
     let (count, last) = (page.len(), page.last().map(|job| job.id.0.into_bytes()));
     let complete_before = interrupted_deletions::complete_before(core).await?;
@@ -252,7 +252,7 @@ async fn erase_jobs_without_texts(
         return Ok(Vec::new());
     };
     // Retention and the search index change the same records under this lock.
-    let guard = core.locks.favourites.lock().await?;
+    let guard = core.locks.content.lock().await?;
     let found = core
         .store
         .rising_jobs_of(account, Part::Ended, first, last, usize::MAX);
@@ -293,7 +293,7 @@ async fn erase_small_records(
 /// valid may store something after its phase. New records are the newest of their kind.
 async fn has_content(core: &Core, account: AccountId) -> Result<bool, Error> {
     let store = &core.store;
-    let jobs = store.jobs_of(account, Part::All, None, None, 1).await?;
+    let jobs = store.jobs_of(account, Part::All, JobRange::ALL, 1).await?;
     let batches = BATCHES.page(store, &account, 1, None).await?.items;
     let file_batches = FILE_BATCHES.page(store, &account, 1, None).await?.items;
     let files = UPLOADED_FILES.page(store, &account, 1, None).await?.items;
@@ -325,7 +325,7 @@ async fn erase_batches(
         let (without_texts, outcome) = delete_texts(jobs, portion).await;
         refused = refused.and(outcome);
         // The lock of the sweeps that delete old batches: the change must not restore a deleted record.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let mut writes = Writes::new();
         for id in without_texts {
             let key = (account, id);
@@ -344,7 +344,7 @@ async fn erase_file_batches(
     after: Option<[u8; 16]>,
     limit: usize,
 ) -> Result<Option<[u8; 16]>, Error> {
-    let guard = core.locks.favourites.lock().await?;
+    let guard = core.locks.content.lock().await?;
     let page = FILE_BATCHES.page(&core.store, &account, limit, after);
     let page = page.await?;
     let found = page.items.iter().filter(|it| **it != it.erased());

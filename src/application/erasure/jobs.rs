@@ -43,7 +43,7 @@ pub async fn erase(
         // Without the lock: the object store may take minutes.
         delete_objects(&jobs, texts_of(&job)).await?;
         // Retention and the search index change the same records under this lock.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let job = core.store.job(account, id).await?.ok_or_else(no_job)?;
         let erased = core
             .store

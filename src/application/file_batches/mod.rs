@@ -7,12 +7,12 @@ use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, internal};
+use crate::application::fingerprint::FingerprintBuilder;
 use crate::application::idempotency;
 use crate::application::jobs::batches;
 use crate::application::services::{GenerationService, JobService};
 use crate::application::settings::Settings;
 use crate::application::submission::batch_request::BatchRequest;
-use crate::application::submission::generation_request::Parts;
 use crate::application::submission::submit_batch::submit_batch;
 use std::sync::Arc;
 use std::time::Duration;
@@ -207,7 +207,7 @@ async fn refuse_after_failed_batches(
 
 /// The fingerprint of a call whose file is invalid. It differs from the fingerprint of every valid batch.
 fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
-    let mut parts = Parts::default();
+    let mut parts = FingerprintBuilder::default();
     parts.add("invalid file");
     parts.add(terms.input.0.as_bytes());
     parts.add(terms.metadata.as_deref().unwrap_or_default());
@@ -230,7 +230,7 @@ pub async fn find_by_idempotency_key(
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
     let (call, account) = (IdempotentCall::Submission, payer.account());
-    let Some(first) = idempotency::first(core, call, account, name).await? else {
+    let Some(first) = idempotency::lookup(core, call, account, name).await? else {
         return Ok(None);
     };
     match find(core, account, BatchId(first.made.id())).await? {
@@ -238,7 +238,7 @@ pub async fn find_by_idempotency_key(
             core.system.stats().jobs.count_replay();
             Ok(Some(batch))
         }
-        _ => Err(idempotency::used_before()),
+        _ => Err(idempotency::key_reused_error()),
     }
 }
 
@@ -311,7 +311,7 @@ pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), E
     let core = Arc::clone(core);
     detached(async move {
         // Held by the sweeps that delete old batches: the change must not restore a deleted record.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let file_batch = FILE_BATCHES.get(&core.store, &(account, id)).await?;
         let Some(mut file_batch) = file_batch else {

@@ -5,8 +5,8 @@ use crate::application::core::Core;
 use crate::application::core::change_lock::ChangeGuard;
 use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, object_store_fault};
+use crate::application::fingerprint::FingerprintBuilder;
 use crate::application::services::JobService;
-use crate::application::submission::generation_request::Parts;
 use crate::objects::{FAULT_TARGET, ObjectError, upload_key};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -37,7 +37,7 @@ impl NewFile {
     /// SHA-256 of the name, the lifetime and the content.
     pub fn fingerprint(&self) -> Fingerprint {
         let lifetime = self.lifetime.map_or(0, |lifetime| lifetime.as_secs());
-        let mut parts = Parts::default();
+        let mut parts = FingerprintBuilder::default();
         parts.add(&self.name);
         parts.add(lifetime.to_be_bytes());
         parts.add(&self.content);

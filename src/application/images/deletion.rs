@@ -35,7 +35,7 @@ pub async fn delete(
     detached(async move {
         let core = &jobs.core;
         // Without the lock, a person could mark the job as a favourite meanwhile.
-        let guard = core.locks.favourites.lock().await?;
+        let guard = core.locks.content.lock().await?;
         let job = core.store.job(account, id).await?.ok_or_else(no_job)?;
         let no_image = || Error::conflict("the job has no image; only a job that is done has one");
         let image = job.result_image().ok_or_else(no_image)?;

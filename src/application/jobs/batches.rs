@@ -21,7 +21,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::tables::BATCHES;
-use tintype_storage::store::{BatchError, Page, Part};
+use tintype_storage::store::{BatchError, JobRange, Page, Part};
 use uuid::Uuid;
 
 /// Jobs read at a time.
@@ -131,11 +131,12 @@ pub async fn wait_until_ended(
 
 /// Waits for the newest live job until none is left. Jobs start in order, so this waits for few of them.
 async fn wait_for_jobs(core: &Core, batch: &Batch) -> Result<(), Error> {
-    let (from, below) = (Some(batch.first), Some(batch.last.next()));
+    let range = JobRange {
+        from: Some(batch.first),
+        below: Some(batch.last.next()),
+    };
     loop {
-        let live = core
-            .store
-            .jobs_of(batch.account, Part::Live, below, from, 1);
+        let live = core.store.jobs_of(batch.account, Part::Live, range, 1);
         let Some(newest) = live.await?.pop() else {
             return Ok(());
         };

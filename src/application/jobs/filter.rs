@@ -3,12 +3,12 @@
 use crate::application::paging::end_of_ids;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobStatus, PromptRef};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::json::Json;
 use tintype_storage::store::tables::IDS_AHEAD;
-use tintype_storage::store::{Part, Store, StoreError};
+use tintype_storage::store::{JobRange, Part, Store, StoreError};
 
 /// `None` matches every job.
 #[derive(Default, PartialEq)]
@@ -48,16 +48,14 @@ impl JobFilter {
         }
     }
 
-    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive).
-    pub(super) async fn range(
-        &self,
-        store: &Store,
-    ) -> Result<(Option<JobId>, Option<JobId>), StoreError> {
+    /// The range of ids of matching jobs.
+    pub(super) async fn range(&self, store: &Store) -> Result<JobRange, StoreError> {
         let (since, below) = self.moments(store).await?;
-        Ok((since.map(JobId::first_of), below))
+        let from = since.map(JobId::first_of);
+        Ok(JobRange { from, below })
     }
 
-    /// The same with the time of the first id.
+    /// The same as the time of the first id, and the first id after the last one.
     pub(super) async fn moments(
         &self,
         store: &Store,

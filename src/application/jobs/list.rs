@@ -20,7 +20,7 @@ use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobWindow, SearchStep, StoreError, StoredJob};
+use tintype_storage::store::{JobPage, JobRange, JobWindow, SearchStep, StoreError, StoredJob};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use uuid::Uuid;
@@ -75,18 +75,18 @@ pub async fn page_of(
     filter: &JobFilter,
 ) -> Result<FoundJobs, Error> {
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
-    let (mut from, mut before) = filter.range(&jobs.core.store).await?;
+    let mut range = filter.range(&jobs.core.store).await?;
     if let Some(id) = filter.batch {
         let Some((batch, _)) = jobs.core.store.batch(account, id).await? else {
             return Ok(FoundJobs::default());
         };
-        from = from.max(Some(batch.first));
-        before = Some(below(&batch, before));
+        range.from = range.from.max(Some(batch.first));
+        range.below = Some(below(&batch, range.below));
     }
     // The smaller of both.
-    let below = match (after, before) {
-        (Some(after), Some(before)) => Some(after.min(before)),
-        (after, before) => after.or(before),
+    range.below = match (after, range.below) {
+        (Some(after), Some(below)) => Some(after.min(below)),
+        (after, below) => after.or(below),
     };
     let mut page = PageReader {
         jobs,
@@ -98,8 +98,8 @@ pub async fn page_of(
         found: FoundJobs::default(),
     };
     match filter.is_search() {
-        true => page.search(below, from).await?,
-        false => drop(page.read(below, from).await?),
+        true => page.search(range).await?,
+        false => drop(page.read(range).await?),
     }
     page.found.scanned = page.read;
     Ok(page.found)
@@ -118,8 +118,8 @@ struct PageReader<'a> {
 }
 
 impl PageReader<'_> {
-    /// Scans the jobs between two ids, newest first. Returns false once the page is full or has reached a scan limit.
-    async fn read(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<bool, Error> {
+    /// Scans the jobs of a range, newest first. Returns false once the page is full or has reached a scan limit.
+    async fn read(&mut self, mut range: JobRange) -> Result<bool, Error> {
         let filter = self.filter;
         let matches_all = filter.matches_all();
         let (step, max_read) = match (matches_all, filter.is_search()) {
@@ -128,16 +128,16 @@ impl PageReader<'_> {
             (false, true) => (SEARCH_STEP, MAX_SEARCHED),
         };
         loop {
-            let jobs = candidates(&self.jobs.core, self.account, filter, below, from, step).await?;
+            let jobs = candidates(&self.jobs.core, self.account, filter, range, step).await?;
             let is_last = jobs.len() < step;
             for job in jobs {
                 let is_full = self.found.jobs.len() == self.limit;
                 if is_full || self.read == max_read || self.fetched == MAX_FETCHED {
-                    self.found.next = below;
+                    self.found.next = range.below;
                     return Ok(false);
                 }
                 self.read += 1;
-                below = Some(job.id);
+                range.below = Some(job.id);
                 if matches_all || self.matches(&job.read()?).await? {
                     self.found.jobs.push(job);
                 }
@@ -161,8 +161,8 @@ impl PageReader<'_> {
         Ok(metadata.is_some_and(|text| self.filter.metadata_matches(&text)))
     }
 
-    /// Scans the jobs between two ids that may contain the words according to the search index.
-    async fn search(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<(), Error> {
+    /// Scans the jobs of a range that may contain the words according to the search index.
+    async fn search(&mut self, mut range: JobRange) -> Result<(), Error> {
         let store = &self.jobs.core.store;
         let end = store.search_index_end(self.account).await?;
         for _ in 0..MAX_STEPS {
@@ -170,12 +170,13 @@ impl PageReader<'_> {
                 self.account,
                 &self.filter.words,
                 end,
-                below,
+                range.below,
                 BLOCKS_PER_STEP,
             );
             let down_to = match step.await? {
                 SearchStep::Read { from: first, below } => {
-                    let goes_on = self.read(below, from.max(Some(first))).await?;
+                    let from = range.from.max(Some(first));
+                    let goes_on = self.read(JobRange { from, below }).await?;
                     if end.is_none_or(|end| first > end) && self.read > MANY_UNINDEXED {
                         let until = end.and_then(|end| moment_of(&end.0));
                         self.found.index_behind = Some(IndexBehind { until });
@@ -188,13 +189,13 @@ impl PageReader<'_> {
                 SearchStep::Continue { below } => below,
                 SearchStep::End => return Ok(()),
             };
-            if from.is_some_and(|from| down_to <= from) || down_to.0.is_nil() {
+            if range.from.is_some_and(|from| down_to <= from) || down_to.0.is_nil() {
                 return Ok(());
             }
-            below = Some(down_to);
+            range.below = Some(down_to);
             yield_now().await;
         }
-        self.found.next = below;
+        self.found.next = range.below;
         Ok(())
     }
 }
@@ -204,17 +205,16 @@ async fn candidates(
     core: &Core,
     account: AccountId,
     filter: &JobFilter,
-    below: Option<JobId>,
-    from: Option<JobId>,
+    range: JobRange,
     limit: usize,
 ) -> Result<Vec<StoredJob>, StoreError> {
     let store = &core.store;
     if !filter.is_favourite {
         return store
-            .stored_jobs_of(account, filter.part(), below, from, limit)
+            .stored_jobs_of(account, filter.part(), range, limit)
             .await;
     }
-    let ids = store.favourites_of(account, below, from, limit).await?;
+    let ids = store.favourites_of(account, range, limit).await?;
     let jobs = ids.into_iter().map(|id| store.stored_job(account, id));
     let jobs = try_join_all(jobs).await?;
     Ok(jobs.into_iter().flatten().collect())

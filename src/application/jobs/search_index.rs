@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::{Part, StoreError};
+use tintype_storage::store::{JobRange, Part, StoreError};
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -123,10 +123,8 @@ impl SearchIndexer {
         account: AccountId,
         settled: JobId,
     ) -> Result<bool, StoreError> {
-        let newest = core
-            .store
-            .jobs_of(account, Part::All, Some(settled), None, 1)
-            .await?;
+        let range = JobRange::below(Some(settled));
+        let newest = core.store.jobs_of(account, Part::All, range, 1).await?;
         let Some(newest) = newest.first().map(|job| job.id) else {
             return Ok(false);
         };
@@ -139,7 +137,7 @@ impl SearchIndexer {
             return Ok(false);
         }
         // Jobs of the block may have been deleted since the read, and the deletion found no block with their words. It holds this lock.
-        let Ok(guard) = core.locks.favourites.lock().await else {
+        let Ok(guard) = core.locks.content.lock().await else {
             return Ok(false);
         };
         let Some(write) = find().await? else {

@@ -52,11 +52,8 @@ impl CallLimits {
             fetches: Rates::new(limits.fetch_rate(), elapsed()),
             damaged_inputs,
             changes: Limiters::new(elapsed()),
-            event_streams: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, MAX_EVENT_STREAMS),
-            waiting_calls: FairSemaphore::new(
-                Semaphore::MAX_PERMITS as u64,
-                limits.waiting_calls_per_account as u64,
-            ),
+            event_streams: FairSemaphore::per_key(MAX_EVENT_STREAMS),
+            waiting_calls: FairSemaphore::per_key(limits.waiting_calls_per_account as u64),
             waiting_calls_per_account: limits.waiting_calls_per_account,
             held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
             batches: BatchPermits::default(),

@@ -62,12 +62,7 @@ pub async fn of_backends(core: &Core) -> Result<BackendPauses, StoreError> {
 }
 
 fn durable_of_backends(core: &Core) -> &DurableBackendPauses {
-    &core
-        .system
-        .accounts()
-        .context()
-        .process
-        .durable_backend_pauses
+    &core.system.process().durable_backend_pauses
 }
 
 /// All current switches. Ignores backends that the configuration no longer has.
@@ -96,7 +91,7 @@ pub async fn for_call(core: &Core, payer: &Payer) -> Result<Pause, StoreError> {
 /// until the process stops.
 pub async fn follow(core: Arc<Core>) {
     let mut is_readable = true;
-    let context = core.system.accounts().context();
+    let accounts = core.system.accounts();
     let durable_of_backends = durable_of_backends(&core);
     while !core.is_ending() {
         let known = core.pause.read().clone();
@@ -105,10 +100,10 @@ pub async fn follow(core: Arc<Core>) {
             Ok((pause, backends)) => {
                 // What this node has changed during the read is newer than what the read has found.
                 if pause != known && *core.pause.read() == known {
-                    context.publish_pause(pause);
+                    accounts.publish_pause(pause);
                 }
                 if backends != known_backends && *durable_of_backends.read() == known_backends {
-                    context.publish_backend_pauses(backends);
+                    accounts.publish_backend_pauses(backends);
                 }
                 is_readable = true;
             }
@@ -188,8 +183,8 @@ pub async fn change(
     let accounts = Arc::clone(core.system.accounts());
     let (models, backends) = (after.models.clone(), after.backends.clone());
     let publish = move || {
-        accounts.context().publish_pause(models);
-        accounts.context().publish_backend_pauses(backends);
+        accounts.publish_pause(models);
+        accounts.publish_backend_pauses(backends);
     };
     let change = Change::under_lock(guard, writes).then(publish);
     core.commit_pause(after.models.clone(), change).await?;

@@ -102,7 +102,7 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<ControlFlow<Uuid, Self>, Error> {
         let core = &generations.core;
-        let replay = || idempotency::replay(core, payer.account(), request.used);
+        let replay = || idempotency::find_replay(core, payer.account(), request.used);
         if request.before_decision != BeforeDecision::Nothing
             && let Some(first) = replay().await?
         {

@@ -1,6 +1,7 @@
 //! A parsed and validated batch.
 
-use super::generation_request::{GenerationRequest, Input, Parts, Shape};
+use super::generation_request::{GenerationRequest, Input, Shape};
+use crate::application::fingerprint::FingerprintBuilder;
 use crate::inputs::Reservation;
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
@@ -8,9 +9,9 @@ use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::PromptText;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::json::Json;
 use tintype_storage::store::IdempotencyUse;
 
 /// A valid batch with unique custom ids.
@@ -89,7 +90,7 @@ impl BatchRequest {
 
     /// SHA-256 of the meaning of the batch. Idempotency records store it, so its input must never change.
     fn fingerprint(&self) -> Fingerprint {
-        let mut parts = Parts::default();
+        let mut parts = FingerprintBuilder::default();
         parts.add("batch");
         for entry in &self.entries {
             parts.add(entry.custom_id.as_deref().unwrap_or_default());

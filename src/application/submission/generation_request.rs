@@ -1,18 +1,18 @@
 //! A parsed and validated generation request.
 
 use crate::application::error::Error;
+use crate::application::fingerprint::FingerprintBuilder;
 use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{Origin, PromptText};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
+use tintype_storage::json::Json;
 use tintype_storage::store::IdempotencyUse;
 
 /// A valid request. Its offer holds the price, so a request for a size without a price cannot exist.
@@ -123,7 +123,7 @@ impl GenerationRequest {
     }
 
     fn native_fingerprint(&self) -> Fingerprint {
-        let mut parts = Parts::default();
+        let mut parts = FingerprintBuilder::default();
         parts.add(self.offer.tier().as_str());
         parts.add(self.mode().as_str());
         match self.shape {
@@ -149,7 +149,7 @@ impl GenerationRequest {
     }
 
     fn synchronous_fingerprint(&self) -> Fingerprint {
-        let mut parts = Parts::default();
+        let mut parts = FingerprintBuilder::default();
         parts.add(match self.origin {
             Origin::Background => "background",
             _ => "synchronous",
@@ -174,7 +174,7 @@ impl GenerationRequest {
     }
 
     /// Adds nothing for a request without these options, so that its fingerprint is the one from before such requests.
-    fn add_options(&self, parts: &mut Parts) {
+    fn add_options(&self, parts: &mut FingerprintBuilder) {
         // Names every option: two requests that differ in one of them are two requests.
         let ImageOptions {
             output,
@@ -223,49 +223,6 @@ pub fn square_or_first(offered: &[AspectRatio]) -> AspectRatio {
     let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
     let ratio = square.or(offered.first()).copied();
     ratio.unwrap_or(AspectRatio::SQUARE)
-}
-
-/// Prefixes each part with its length, so that different requests cannot hash the same bytes.
-#[derive(Default)]
-pub(crate) struct Parts(Sha256);
-
-impl Parts {
-    pub(crate) fn add(&mut self, part: impl AsRef<[u8]>) {
-        let part = part.as_ref();
-        self.0.update((part.len() as u64).to_be_bytes());
-        self.0.update(part);
-    }
-
-    /// RFC 8785, so that clients may spell members and numbers in another way when they repeat a request. RFC 8785 rounds integers to
-    /// doubles, so the exact text follows if it differs. Otherwise nothing follows: recorded fingerprints have no such part.
-    pub(crate) fn add_metadata(&mut self, metadata: Option<&Json>) {
-        let Some(metadata) = metadata else {
-            return self.add("");
-        };
-        self.add(canonical(metadata, Encoding::Utf8));
-        if has_rounded_integer(metadata) {
-            self.add("integers");
-            self.add(canonical(metadata, Encoding::Ascii));
-        }
-    }
-
-    pub(crate) fn finish(self) -> Fingerprint {
-        Fingerprint(self.0.finalize().into())
-    }
-}
-
-/// Does RFC 8785 write an integer with other digits than the caller?
-fn has_rounded_integer(value: &Json) -> bool {
-    match value {
-        Json::Number(text) => {
-            // Doubles contain all integers of 15 digits.
-            let may_be_rounded = text.len() > 15 && !text.contains(['.', 'e', 'E']);
-            may_be_rounded && canonical(value, Encoding::Ascii) != canonical(value, Encoding::Utf8)
-        }
-        Json::Array(items) => items.iter().any(has_rounded_integer),
-        Json::Object(members) => members.iter().any(|(_, it)| has_rounded_integer(it)),
-        Json::Null | Json::Bool(_) | Json::String(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::PromptText;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Mode;
+use tintype_storage::json::Json;
 use tintype_storage::store::{AcceptedBatch, IdempotencyUse, NewBatch, NewBatchJob};
 use tokio::sync::mpsc;
 
@@ -65,7 +65,7 @@ pub async fn estimate_batch(
 ) -> Result<BatchEstimate, Error> {
     let core = &generations.core;
     let used = request.idempotency();
-    idempotency::check(core, payer, used.as_ref()).await?;
+    idempotency::check_dry_run(core, payer, used.as_ref()).await?;
     let price = price_of(generations, &request)?;
     let admission = admission_request(&request, None, price, true);
     Admission::check(generations, payer, &admission).await?;

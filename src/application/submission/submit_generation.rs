@@ -149,7 +149,7 @@ pub async fn estimate_generation(
 ) -> Result<Estimate, Error> {
     let mut draft = Draft::of(request);
     let used = draft.used.take();
-    idempotency::check(&generations.core, payer, used.as_ref()).await?;
+    idempotency::check_dry_run(&generations.core, payer, used.as_ref()).await?;
     let admission = admission_request(&draft.request, None, true);
     let admission = Admission::check(generations, payer, &admission).await?;
     let mut submission = draft.admitted(generations, payer.clone(), admission);

@@ -13,13 +13,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_egress::{Error as EgressError, parse_url};
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::secret::WebhookSecret;
-use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::domain::webhook::{Encoding, Webhook, WebhookId};
 use tintype_storage::store::tables::TEST_DELIVERIES;
 use tintype_storage::store::{MAX_WEBHOOKS, Write};
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 use url::Url;
 
 pub use crate::application::error::no_webhook;

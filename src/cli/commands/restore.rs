@@ -1,7 +1,9 @@
 //! `tintype restore`: restores a backup into an empty data directory, or into a database and a bucket.
 
 use super::verify::more_damaged;
-use crate::backup::{Manifest, Repository, RestoreOutcome, SECRETS_KEY, restore, restore_keys};
+use crate::backup::{
+    Manifest, Repository, RestoreOutcome, RestoreTarget, SECRETS_KEY, restore, restore_keys,
+};
 use crate::cli::data_dir_init::{self, DataDirInit, VaultKeySource};
 use crate::cli::output::{escape_control_chars, print};
 use crate::cli::progress;
@@ -68,16 +70,13 @@ async fn restore_all(
     let init = DataDirInit::begin(config)?;
     restore_keys(data_dir, &repository, &manifest).await?;
     let objects = bucket.or(open_objects(false)?);
-    let restored = restore(
-        &repository,
-        &manifest,
-        Arc::clone(&init.engine),
-        data_dir,
-        objects.as_ref(),
-        arguments.even_with_faults,
-        say,
-    )
-    .await?;
+    let target = RestoreTarget {
+        engine: Arc::clone(&init.engine),
+        temp_dir: data_dir,
+        objects: objects.as_ref(),
+        skips_damaged: arguments.even_with_faults,
+    };
+    let restored = restore(&repository, &manifest, target, say).await?;
     data_dir_init::check_faults(&restored.report.faults, arguments.even_with_faults)?;
     let store = Store::new(Arc::clone(&init.engine));
     let vault_key = VaultKeySource::of(&store).await?;

@@ -5,15 +5,25 @@ use crate::cli::common::Common;
 use crate::cli::output::{field_lines, list_table};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use tintype_api::Backend;
+use tintype_api::text::TierWord;
+use tintype_api::{Stats, Throughput};
+use tintype_storage::domain::tier::Tier;
 
 pub async fn run(common: Common) -> anyhow::Result<()> {
     let response = common.operator()?.get("/stats").await?;
     common.show(response, describe)
 }
 
-fn describe(stats: Stats) -> String {
+/// The statistics, with the figures of a newer server.
+#[derive(Deserialize)]
+struct AllStats {
+    #[serde(flatten)]
+    known: Stats,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+fn describe(AllStats { known, others }: AllStats) -> String {
     let Stats {
         queued,
         running,
@@ -22,21 +32,24 @@ fn describe(stats: Stats) -> String {
         backends,
         webhooks_pending,
         last_export_at,
-        others,
-    } = stats;
-    let words = ["fast", "quality", "pro"];
-    let queued = words.map(|model| format!("{model} {}", queued.get(model).unwrap_or(&0)));
+    } = known;
+    let queued = Tier::names().map(|model| {
+        let jobs = queued.get(&TierWord::from(model)).unwrap_or(&0);
+        format!("{model} {jobs}")
+    });
+    let queued: Vec<String> = queued.collect();
     let Throughput {
         since,
         done,
         failed,
+        ..
     } = throughput;
     let mut found = Vec::new();
     collect("", &Value::Object(others), &mut found);
     let (running, live_jobs) = (running.to_string(), live_jobs.to_string());
     let (done, failed) = (
-        format!("{done} since {since}"),
-        format!("{failed} since {since}"),
+        format!("{done} since {}", &*since),
+        format!("{failed} since {}", &*since),
     );
     let (queued, webhooks) = (queued.join(", "), webhooks_pending.to_string());
     let known = [
@@ -55,27 +68,6 @@ fn describe(stats: Stats) -> String {
         field_lines(&lines),
         list_table(&backend::COLUMNS, &backends)
     )
-}
-
-#[derive(Deserialize)]
-struct Stats {
-    queued: BTreeMap<String, u64>,
-    running: u64,
-    live_jobs: u64,
-    throughput: Throughput,
-    backends: Vec<Backend>,
-    webhooks_pending: u64,
-    last_export_at: Option<String>,
-    /// The figures of a newer server.
-    #[serde(flatten)]
-    others: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct Throughput {
-    since: String,
-    done: u64,
-    failed: u64,
 }
 
 /// One line per figure, named by its path in the response.

@@ -1,8 +1,8 @@
 //! `tintype verify`: checks every invariant of a stopped data directory, a database or a backup, without changing it.
 
 use crate::backup::{
-    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Manifest, Repository, RestoreOutcome, SECRETS_KEY,
-    affected_backups, restore,
+    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Manifest, Repository, RestoreOutcome,
+    RestoreTarget, SECRETS_KEY, affected_backups, restore,
 };
 use crate::cli::data_dir_init::VaultKeySource;
 use crate::cli::object_check::RequiredObjects;
@@ -243,16 +243,13 @@ async fn check_backup(
     let manifest = repository.manifest(id).await?;
     let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
     let engine = engine.context(NO_TEMP_DIR)?;
-    let restored = restore(
-        &repository,
-        &manifest,
-        engine.clone(),
-        temp_dir.path(),
-        None,
-        false,
-        say,
-    )
-    .await;
+    let target = RestoreTarget {
+        engine: engine.clone(),
+        temp_dir: temp_dir.path(),
+        objects: None,
+        skips_damaged: false,
+    };
+    let restored = restore(&repository, &manifest, target, say).await;
     engine.close();
     let restored = restored.with_context(|| {
         format!(

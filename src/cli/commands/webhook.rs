@@ -10,7 +10,7 @@ use crate::cli::webhook_ref::WebhookRef;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::{Delivery, Webhook};
-use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::webhook::Encoding;
 
 const COLUMNS: [Column<Webhook>; 5] = [
     ("WEBHOOK", |it| it.webhook_id.to_string()),

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// Maximum bytes of a saved delivery. A body has about 20 KiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,10 +1,10 @@
 //! `contents`: the prompt and the input images.
 
 use crate::compat::conversation::{Content, InputImage, NO_BASE64, Turn};
-use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
-use crate::compat::scanner::DATA_SCHEME;
-use tintype_storage::domain::json::Json;
+use crate::compat::request_body::fields::{Field, Object};
+use crate::compat::request_body::scanner::DATA_SCHEME;
+use tintype_storage::json::Json;
 
 /// Reads `contents` and `systemInstruction`.
 ///

@@ -1,12 +1,12 @@
 //! `generationConfig`: aspect ratio and size of the image, in every spelling in use. All other options are accepted and ignored.
 
-use crate::compat::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::fields::{Field, Object};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::tier::{Resolution, Tier};
+use tintype_storage::json::Json;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -4,14 +4,14 @@ use super::content;
 use super::options::{self, Options};
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Shape};
-use crate::compat::body::ReceivedBody;
 use crate::compat::conversation::InputImage;
-use crate::compat::fields::Object;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::scanner::MAX_DEPTH;
+use crate::compat::request_body::body::ReceivedBody;
+use crate::compat::request_body::fields::Object;
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::json::Json;
 
 /// A body whose images are not validated yet.
 pub struct ParsedBody {

@@ -2,7 +2,7 @@
 //! part, because the JavaScript SDK concatenates several.
 
 use crate::compat::base64_body::{self, Part};
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
 use crate::objects::media_type;

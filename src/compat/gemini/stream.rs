@@ -8,7 +8,7 @@ use super::response::ResponseContext;
 use crate::compat::base64_body::Part;
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::StreamFormat;
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use actix_web::HttpRequest;
 

@@ -1,9 +1,9 @@
 //! A request body that limits its bytes while a form is parsed, and can be drained if the form is refused.
 
-use crate::compat::body::check_headers;
-use crate::compat::body_timeouts::BodyTimeouts;
-use crate::compat::drain::drain;
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::body::check_headers;
+use crate::compat::request_body::body_timeouts::BodyTimeouts;
+use crate::compat::request_body::drain::drain;
 use actix_multipart::MultipartError;
 use actix_web::error::PayloadError;
 use actix_web::http::header;

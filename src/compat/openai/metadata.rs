@@ -1,8 +1,8 @@
 //! `metadata` of requests.
 
-use crate::compat::fields::Object;
 use crate::compat::refusal::Refusal;
-use tintype_storage::domain::json::Json;
+use crate::compat::request_body::fields::Object;
+use tintype_storage::json::Json;
 
 /// The name of the member.
 const FIELD: &str = "metadata";

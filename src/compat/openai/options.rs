@@ -5,18 +5,18 @@ use super::size;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
-use crate::compat::fields::Object;
+use crate::compat::jobs::submission;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::scanner::MAX_DEPTH;
-use crate::compat::submission;
+use crate::compat::request_body::fields::Object;
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use std::collections::BTreeMap;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::Origin;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::output_format::OutputFormat;
+use tintype_storage::json::Json;
 
 /// Maximum `n`.
 const MAX_IMAGES: usize = 10;

@@ -5,7 +5,7 @@ use super::options::Options;
 use crate::application::core::Core;
 use crate::compat::base64_body::{self, StoredImage};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::response_head::image_response;
 use crate::compat::usage::{self, PromptTokens};

@@ -2,11 +2,11 @@
 
 use crate::compat::auth;
 use crate::compat::deadline;
-use crate::compat::drain::drain_if_refused;
+use crate::compat::jobs::submission::Call;
 use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::drain::drain_if_refused;
 use crate::compat::state::CompatState;
-use crate::compat::submission::Call;
 use crate::web::submissions::idempotency_key;
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Payload};

@@ -6,7 +6,7 @@ use super::response::{format_of, usage_of};
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::usage;

@@ -20,7 +20,7 @@ use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use tintype_api::Batch;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// Memory of a body with its parsed requests and records, as a multiple of its length.

@@ -267,6 +267,13 @@ impl<S> JobState<S> {
     }
 }
 
+impl JobState {
+    /// Was the job canceled because its caller disconnected? The record of a failure has no kind for it, but a fixed text.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(self, Self::Failed { error, .. } if error == ABANDONED)
+    }
+}
+
 named_enum!(
     /// The kind of failure, for programs; `error` is for people.
     FailureKind {

@@ -13,9 +13,9 @@ pub enum LockName {
     Operator,
     /// Changes of people and their sessions.
     People,
-    /// Changes of favourites, deletion of images that are not favourites, of old jobs and batches and of result files, and writes to the
-    /// search index.
-    Favourites,
+    /// Changes of what ended jobs leave: favourites, deletion of other images, of old jobs and batches and of result files, erasure, and
+    /// writes to the search index.
+    Content,
     /// Sweeps of the store, the search index, and checks for operator events.
     Maintenance,
     /// Submission of an uploaded file as a batch.

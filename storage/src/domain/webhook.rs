@@ -1,7 +1,7 @@
 //! A registered webhook, and which webhook receives a job's event.
 
-use super::canonical::Encoding;
 use super::ids::{AccountId, id};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,6 +14,16 @@ const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 pub const MAX_RETIRED: usize = 4;
 
 id!(WebhookId);
+
+named_enum!(
+    /// The serialiser whose output a request body equals.
+    Encoding {
+        /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
+        Ascii = "ascii",
+        /// RFC 8785: raw UTF-8, keys by UTF-16 code unit, every number as the double that `JSON.parse` reads.
+        Utf8 = "utf8",
+    }
+);
 
 /// A registered URL and the secrets that sign deliveries to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

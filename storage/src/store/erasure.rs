@@ -15,7 +15,7 @@ impl Store {
     /// Replaces ended jobs of one account, oldest first, by their erased records, and records that their images are deleted. Nothing to
     /// write if all of them are erased.
     ///
-    /// The caller holds the lock of favourites: retention and the search index change the same records.
+    /// The caller holds the lock of content: retention and the search index change the same records.
     pub async fn erase_jobs(
         &self,
         account: AccountId,

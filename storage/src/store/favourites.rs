@@ -1,7 +1,7 @@
 //! Favourites of an account: jobs whose images retention keeps.
 
 use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES};
-use super::{Store, StoreError, Writes};
+use super::{JobRange, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
@@ -15,16 +15,15 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// The favourites of an account in a range of ids, newest first: at most `limit`. `below` is exclusive, `from` inclusive.
+    /// The favourites of an account in a range of ids, newest first: at most `limit`.
     pub async fn favourites_of(
         &self,
         account: AccountId,
-        below: Option<JobId>,
-        from: Option<JobId>,
+        range: JobRange,
         limit: usize,
     ) -> Result<Vec<JobId>, StoreError> {
         let key = |id| (account, id);
-        let range = FAVOURITES.between(&account, from.map(key), below.map(key));
+        let range = FAVOURITES.between(&account, range.from.map(key), range.below.map(key));
         let found = FAVOURITES
             .scan(self, &range, Direction::Falling, limit)
             .await?;

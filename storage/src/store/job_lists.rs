@@ -1,6 +1,6 @@
 //! Lists of jobs, newest first: of one account or of all accounts.
 
-use super::{Page, Part, Store, StoreError};
+use super::{JobRange, Page, Part, Store, StoreError};
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
@@ -59,9 +59,12 @@ impl AccountCursor {
         window: &JobWindow,
     ) -> Result<Option<JobId>, StoreError> {
         if self.read.is_empty() && !self.ended {
-            let from = window.since.map(JobId::first_of);
+            let range = JobRange {
+                from: window.since.map(JobId::first_of),
+                below: self.below,
+            };
             let jobs = store
-                .jobs_of(self.account, window.part, self.below, from, self.step)
+                .jobs_of(self.account, window.part, range, self.step)
                 .await?;
             self.ended = jobs.len() < self.step;
             self.step = (self.step * 4).min(STEP);

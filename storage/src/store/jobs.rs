@@ -15,6 +15,34 @@ pub enum Part {
     Ended,
 }
 
+impl Part {
+    fn has_live(self) -> bool {
+        self != Self::Ended
+    }
+
+    fn has_ended(self) -> bool {
+        self != Self::Live
+    }
+}
+
+/// A range of ids of jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct JobRange {
+    /// Inclusive.
+    pub from: Option<JobId>,
+    /// Exclusive.
+    pub below: Option<JobId>,
+}
+
+impl JobRange {
+    pub const ALL: Self = Self::below(None);
+
+    /// All ids, if there is no bound.
+    pub const fn below(below: Option<JobId>) -> Self {
+        Self { from: None, below }
+    }
+}
+
 /// A record of a job, not decoded yet.
 pub struct StoredJob {
     pub id: JobId,
@@ -75,17 +103,14 @@ impl Store {
 
     /// The live and ended jobs of an account in a range of ids, newest first: at most `limit`, and at least one if there are
     /// any. Continue below the last one.
-    ///
-    /// `below` is exclusive, `from` inclusive.
     pub async fn jobs_of(
         &self,
         account: AccountId,
         part: Part,
-        below: Option<JobId>,
-        from: Option<JobId>,
+        range: JobRange,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        let stored = self.stored_jobs_of(account, part, below, from, limit);
+        let stored = self.stored_jobs_of(account, part, range, limit);
         stored.await?.iter().map(StoredJob::read).collect()
     }
 
@@ -94,11 +119,10 @@ impl Store {
         &self,
         account: AccountId,
         part: Part,
-        below: Option<JobId>,
-        from: Option<JobId>,
+        range: JobRange,
         limit: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        self.scan_jobs(account, part, from, below, Direction::Falling, limit)
+        self.scan_jobs(account, part, range, Direction::Falling, limit)
             .await
     }
 
@@ -112,8 +136,11 @@ impl Store {
         to: JobId,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        let below = Some(to.next());
-        let stored = self.scan_jobs(account, part, Some(from), below, Direction::Rising, limit);
+        let range = JobRange {
+            from: Some(from),
+            below: Some(to.next()),
+        };
+        let stored = self.scan_jobs(account, part, range, Direction::Rising, limit);
         stored.await?.iter().map(StoredJob::read).collect()
     }
 
@@ -121,16 +148,15 @@ impl Store {
         &self,
         account: AccountId,
         part: Part,
-        from: Option<JobId>,
-        below: Option<JobId>,
+        range: JobRange,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        let scan = async |other: Part, table: &'static JobTable| -> Result<_, StoreError> {
+        let scan = async |is_read: bool, table: &'static JobTable| -> Result<_, StoreError> {
             let mut stored = Vec::new();
-            if part != other {
+            if is_read {
                 let key = |id| (account, id);
-                let range = table.between(&account, from.map(key), below.map(key));
+                let range = table.between(&account, range.from.map(key), range.below.map(key));
                 let pairs = self.engine().scan(&range, direction, limit).await?;
                 stored.reserve_exact(pairs.len());
                 for (key, value) in pairs {
@@ -141,8 +167,8 @@ impl Store {
             Ok(stored)
         };
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
-        let live = scan(Part::Ended, &LIVE_JOBS).await?;
-        let ended = scan(Part::Live, &ENDED_JOBS).await?;
+        let live = scan(part.has_live(), &LIVE_JOBS).await?;
+        let ended = scan(part.has_ended(), &ENDED_JOBS).await?;
         Ok(merge(live, ended, direction, limit))
     }
 

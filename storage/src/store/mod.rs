@@ -46,7 +46,7 @@ pub use deliveries::DeletionStep;
 pub use erasure::{AttemptErasure, is_subject_erased, request_subject};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
-pub use jobs::{Part, StoredJob};
+pub use jobs::{JobRange, Part, StoredJob};
 pub use old_jobs::JobDeletion;
 pub(crate) use people::email_hash;
 pub use records::{

@@ -139,7 +139,7 @@ composed! {
 const LOCKS: [LockName; 4] = [
     LockName::Operator,
     LockName::People,
-    LockName::Favourites,
+    LockName::Content,
     LockName::Maintenance,
 ];
 /// The kinds of locks with an id.
@@ -157,7 +157,7 @@ impl KeyBytes for LockName {
                 key.push(UPLOADS_LOCK);
                 account.write(key);
             }
-            Self::Operator | Self::People | Self::Favourites | Self::Maintenance => {
+            Self::Operator | Self::People | Self::Content | Self::Maintenance => {
                 let kinds = LOCKS.iter().zip(0..);
                 key.extend(kinds.filter_map(|(it, kind)| (it == self).then_some(kind)));
             }

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::io::BufReader;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::KeyHash;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, SentRequest,
@@ -20,7 +19,7 @@ use tintype_storage::domain::person::{
     Digest32, Invitation, Person, PersonId, Role, Session, Visitor,
 };
 use tintype_storage::domain::tier::{Resolution, Tier};
-use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
+use tintype_storage::domain::webhook::{Encoding, RetiredSecret, SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
 use tintype_storage::store::tables::{DUE_DELIVERIES, LIVE_JOBS};

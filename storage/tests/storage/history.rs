@@ -8,18 +8,12 @@ use tintype_storage::domain::job::{JobEvent, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, Holds, commit_and_wait};
-use tintype_storage::store::{Part, RoundReads, Store, Writes};
+use tintype_storage::store::{JobRange, Part, RoundReads, Store, Writes};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 
-fn ids(
-    store: &Store,
-    part: Part,
-    below: Option<JobId>,
-    from: Option<JobId>,
-    limit: usize,
-) -> Vec<JobId> {
-    let jobs = store.jobs_of(ACCOUNT, part, below, from, limit).wait();
+fn ids(store: &Store, part: Part, range: JobRange, limit: usize) -> Vec<JobId> {
+    let jobs = store.jobs_of(ACCOUNT, part, range, limit).wait();
     jobs.expect("jobs").iter().map(|job| job.id).collect()
 }
 
@@ -44,14 +38,14 @@ fn pages_contain_all_jobs_newest_first_on_every_engine() {
         other.accept(new_job(amount("1"))).expect("accept");
         jobs.reverse();
         let store = &till.store;
-        assert_eq!(ids(store, Part::All, None, None, 99), jobs);
+        assert_eq!(ids(store, Part::All, JobRange::ALL, 99), jobs);
         let (live, over): (Vec<_>, Vec<_>) = jobs.iter().partition(|it| !ended.contains(it));
-        assert_eq!(ids(store, Part::Live, None, None, 99), live);
-        assert_eq!(ids(store, Part::Ended, None, None, 99), over);
+        assert_eq!(ids(store, Part::Live, JobRange::ALL, 99), live);
+        assert_eq!(ids(store, Part::Ended, JobRange::ALL, 99), over);
         for limit in 1..=10 {
             let (mut found, mut below) = (Vec::new(), None);
             loop {
-                let step = ids(store, Part::All, below, None, limit);
+                let step = ids(store, Part::All, JobRange::below(below), limit);
                 below = step.last().copied();
                 if step.is_empty() {
                     break;
@@ -61,7 +55,11 @@ fn pages_contain_all_jobs_newest_first_on_every_engine() {
             assert_eq!(found, jobs, "in steps of {limit}");
         }
         let range = |below: usize, from: usize| {
-            ids(store, Part::All, Some(jobs[below]), Some(jobs[from]), 99)
+            let range = JobRange {
+                from: Some(jobs[from]),
+                below: Some(jobs[below]),
+            };
+            ids(store, Part::All, range, 99)
         };
         assert_eq!(range(2, 6), jobs[3..=6], "the upper end is left out");
         assert!(range(5, 5).is_empty() && range(6, 2).is_empty());
@@ -109,7 +107,10 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
         .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))
         .expect("cancel");
     *engine.then.lock() = Some(decisions.finish().expect("writes").writes);
-    let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9).wait();
+    let found = till
+        .store
+        .jobs_of(ACCOUNT, Part::All, JobRange::ALL, 9)
+        .wait();
     let found = found.expect("jobs");
     let ids: Vec<JobId> = found.iter().map(|job| job.id).collect();
     assert_eq!(ids, [jobs[2], jobs[1], jobs[0]]);

@@ -13,7 +13,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::tables::{
     BATCH_PROGRESS, BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX,
 };
-use tintype_storage::store::{NewJob, Part, Store, Writes};
+use tintype_storage::store::{JobRange, NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ pub fn on_day(day: i64) -> i64 {
 }
 
 pub fn all_ids(till: &Till) -> Vec<JobId> {
-    let jobs = till.store.jobs_of(ACCOUNT, Part::All, None, None, 99);
+    let jobs = till.store.jobs_of(ACCOUNT, Part::All, JobRange::ALL, 99);
     let mut ids: Vec<JobId> = jobs.wait().expect("jobs").iter().map(|it| it.id).collect();
     ids.reverse();
     ids

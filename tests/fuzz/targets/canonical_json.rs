@@ -2,8 +2,9 @@
 //! reference implementation.
 
 use std::fmt::Write as _;
-use tintype_storage::domain::canonical::{Encoding, canonical};
-use tintype_storage::domain::json::Json;
+use tintype_storage::domain::webhook::Encoding;
+use tintype_storage::json::Json;
+use tintype_storage::webhook_wire::canonical::canonical;
 
 const DEPTH: usize = 33;
 

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use tintype::config::{Config, Sources};
 use tintype::fuzzing::{Endpoint, GenerationRequest, Input, Shape, parse_generation};
 use tintype_storage::domain::catalog::Catalog;
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::json::Json;
 
 const MAX_PROMPT: usize = 200;
 /// The listed faults, and the line with the count of the others.

@@ -1,12 +1,13 @@
 //! The receiver's verification of a delivery: `X-Signature`, `X-Timestamp`, `webhook-id`, `webhook-signature`, one per line,
 //! then the body. Only content that was signed with the secret verifies.
 
-use tintype_storage::domain::canonical::{Encoding, canonical};
-use tintype_storage::domain::json::Json;
-use tintype_storage::domain::secret::WebhookSecret;
-use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::verification::{
+use tintype_storage::domain::webhook::Encoding;
+use tintype_storage::json::Json;
+use tintype_storage::webhook_wire::canonical::canonical;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::signature::{standard_signature, x_signature};
+use tintype_storage::webhook_wire::verification::{
     Headers, SignedText, verify_standard, verify_x_signature,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::job::{ABANDONED, JobState, Origin};
+use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
 use tintype_storage::store::tables::{
@@ -91,8 +91,7 @@ impl World {
                         let what = if is_abandoned { "abandoned" } else { "expired" };
                         self.shared.count(what);
                     }
-                    if let JobState::Failed { error, .. } = &job.state
-                        && error == ABANDONED
+                    if job.state.is_abandoned()
                         && job.origin == Origin::Synchronous
                         && !acknowledged.cancellations.contains(&job.id)
                     {

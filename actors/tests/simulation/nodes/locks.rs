@@ -20,11 +20,10 @@ impl World {
     pub fn change(&self, at: usize) {
         let node = &self.nodes[at];
         let (id, turn) = (node.id, Arc::clone(&node.changes));
-        let context = node.system.accounts();
+        let process = Arc::clone(node.system.process());
         let (shared, rng) = (Arc::clone(&self.shared), self.rng.clone());
-        let (acknowledged, accounts) = (Arc::clone(&self.acknowledged), Arc::clone(context));
+        let acknowledged = Arc::clone(&self.acknowledged);
         actix::spawn(async move {
-            let process = &accounts.context().process;
             let store = &process.store;
             // A lock in memory serializes the callers of one node.
             let _turn = turn.lock().await;

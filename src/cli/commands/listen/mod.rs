@@ -19,8 +19,8 @@ use report::Report;
 use secrets::Secrets;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// Maximum bytes of a body. The body of a delivery has about 20 KiB.
 const MAX_BODY: usize = 1024 * 1024;

@@ -145,7 +145,7 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::domain::verification::{Refusal, SignedText};
+    use tintype_storage::webhook_wire::verification::{Refusal, SignedText};
 
     fn report(body: &str, signatures: anyhow::Result<SignatureReport>) -> [String; 2] {
         let delivery = DeliveryFile {

@@ -6,9 +6,9 @@ use crate::webhooks::SignatureReport;
 use anyhow::Context as _;
 use std::time::Duration;
 use tintype_api::Webhook;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::verification::Headers;
+use tintype_storage::webhook_wire::secret::WebhookSecret;
+use tintype_storage::webhook_wire::verification::Headers;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

@@ -11,12 +11,12 @@ use anyhow::bail;
 use clap::Args;
 use std::sync::Arc;
 use tintype_storage::domain::counted::counted;
-use tintype_storage::domain::secret::WebhookSecret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::tables::{VAULT_KEY, WEBHOOKS};
 use tintype_storage::store::{All, Store, Writes};
+use tintype_storage::webhook_wire::secret::WebhookSecret;
 
 /// Webhooks per commit.
 const STEP: usize = 500;

@@ -3,16 +3,16 @@
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::compat::conversation::{Content, InputImage, NO_BASE64, Source, Turn};
-use crate::compat::fields::{Field, Object};
 use crate::compat::gemini::content::image_at_url;
 use crate::compat::gemini::options;
 use crate::compat::gemini::request::{ParsedBody, no_interaction};
+use crate::compat::jobs::submission::check_scope;
 use crate::compat::models;
 use crate::compat::refusal::Refusal;
-use crate::compat::scanner::MAX_DEPTH;
-use crate::compat::submission::check_scope;
+use crate::compat::request_body::fields::{Field, Object};
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 const PREVIOUS: &str = "previous_interaction_id";
 /// Members without which the image, or what happens with it, would be another one than the caller expects.

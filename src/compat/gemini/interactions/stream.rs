@@ -4,7 +4,7 @@ use super::view::{Shape, View, error_of, failure, image_content, status};
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::gemini::response::TEXT;
 use crate::compat::job_stream::{self, StreamFormat};
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use serde_json::{Value, json};
 use tintype_storage::domain::job::{Job, ResultImage};

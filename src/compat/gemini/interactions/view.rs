@@ -3,7 +3,7 @@
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::gemini::response::TEXT;
-use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::jobs::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::usage::{PromptTokens, image_tokens};

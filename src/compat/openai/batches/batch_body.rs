@@ -1,13 +1,13 @@
 //! The body of `POST /v1/batches`.
 
-use crate::compat::fields::Object;
 use crate::compat::openai::expires_after;
 use crate::compat::openai::metadata;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::refusal::Refusal;
-use crate::compat::scanner::MAX_DEPTH;
+use crate::compat::request_body::fields::Object;
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatchTerms};
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 /// The endpoints that support batches.
 const ENDPOINTS: [BatchEndpoint; 2] = [BatchEndpoint::Generations, BatchEndpoint::Edits];

@@ -6,16 +6,16 @@ use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::batch_request::BatchEntry;
 use crate::compat::dialect::Dialect;
-use crate::compat::fields::Object;
 use crate::compat::openai::edit_body::{json_options, read_images};
 use crate::compat::openai::edits::edit_request;
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
-use crate::compat::scanner::MAX_DEPTH;
+use crate::compat::request_body::fields::Object;
+use crate::compat::request_body::scanner::MAX_DEPTH;
 use std::collections::HashMap;
 use tintype_api::fault_list::has_unlisted;
 use tintype_storage::domain::file_batch::{BatchEndpoint, LineFault};
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 const MAX_CUSTOM_ID_CHARS: usize = 64;
 /// Maximum bytes of all errors together, because they are part of a record.
@@ -230,7 +230,7 @@ fn parse(line: &[u8]) -> Result<Json, Fault> {
                 "" => String::new(),
                 path => format!("{path}: "),
             };
-            let text = fault.message;
+            let text = fault.kind;
             let message = format!("This line is not parseable as valid JSON: {place}{text}");
             Err(Fault::new(CODE, message))
         }

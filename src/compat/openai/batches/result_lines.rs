@@ -8,7 +8,7 @@ use crate::application::jobs::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, parts, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::jobs::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::image_background;
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};

@@ -3,10 +3,10 @@
 use super::file_object::BATCH;
 use crate::application::error::Error;
 use crate::application::file_batches::uploaded_files::{MAX_FILE_BYTES, NewFile};
-use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::openai::expires_after;
 use crate::compat::openai::limited_body::{LimitedBody, check_form};
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::body_timeouts::BodyTimeouts;
 use crate::compat::state::CompatState;
 use crate::inputs::Reservation;
 use crate::web::body::declared_length;

@@ -7,20 +7,20 @@ use super::stream::Events;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
-use crate::compat::body::{self, ImageHandling, ReceivedBody};
 use crate::compat::conversation::InputImage;
 use crate::compat::dialect::Dialect;
-use crate::compat::drain::drain_if_refused;
 use crate::compat::job_stream;
+use crate::compat::jobs::submission::Call;
 use crate::compat::openai::edits::edit_request;
 use crate::compat::openai::object_ids::{
     image_call_id, no_such_item, no_such_previous, response_id,
 };
 use crate::compat::refusal::{CompatResult, Refusal};
+use crate::compat::request_body::body::{self, ImageHandling, ReceivedBody};
+use crate::compat::request_body::drain::drain_if_refused;
+use crate::compat::request_body::scanner::ImageFields;
 use crate::compat::response_head::image_response;
-use crate::compat::scanner::ImageFields;
 use crate::compat::state::CompatState;
-use crate::compat::submission::Call;
 use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::mem;

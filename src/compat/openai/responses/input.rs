@@ -1,12 +1,12 @@
 //! `input` and `instructions`: the prompt and the input images.
 
 use crate::compat::conversation::{Content, InputImage, Source, Turn};
-use crate::compat::fields::{Field, Object};
 use crate::compat::openai::edit_body::{image_at, image_url};
 use crate::compat::openai::object_ids::{no_such_item, parse_image_call_id};
 use crate::compat::refusal::Refusal;
+use crate::compat::request_body::fields::{Field, Object};
 use std::iter;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 pub const FIELD: &str = "input";
 const INSTRUCTIONS: &str = "instructions";

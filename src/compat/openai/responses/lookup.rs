@@ -1,9 +1,9 @@
 //! Responses that exist: jobs of the account, of any interface.
 
 use super::object::ResponseObject;
-use crate::compat::background_jobs;
 use crate::compat::base64_body::Part;
 use crate::compat::dialect::Dialect;
+use crate::compat::jobs::background_jobs;
 use crate::compat::openai::object_calls::authenticate;
 use crate::compat::openai::object_ids::{no_such_response, parse_response_id};
 use crate::compat::refusal::{CompatResult, Kind, Refusal};

@@ -1,7 +1,7 @@
 //! A Response object, made from the record of its job.
 
 use crate::compat::base64_body::{self, Part, StoredImage};
-use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::jobs::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::image_background;
 use crate::compat::openai::object_ids::{image_call_id, response_id};
 use crate::compat::openai::options::Options;

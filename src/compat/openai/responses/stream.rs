@@ -4,7 +4,7 @@ use super::object::{ResponseObject, Status, is_failure_of_job};
 use crate::compat::base64_body::{self, Part};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
-use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::jobs::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::openai::object_ids::image_call_id;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;

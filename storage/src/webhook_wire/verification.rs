@@ -3,12 +3,13 @@
 //! The signature is checked before the time, so "too old" is reported only for valid signatures. This distinguishes a wrong
 //! secret from a recorded delivery that is checked late.
 
-use super::canonical::{Encoding, canonical};
-use super::json::Json;
-use super::request::MAX_METADATA_DEPTH;
+use super::canonical::canonical;
 use super::secret::WebhookSecret;
 use super::signature::{STANDARD_PREFIX, X_PREFIX, standard_mac, x_mac};
-use super::time::Timestamp;
+use crate::domain::request::MAX_METADATA_DEPTH;
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::Encoding;
+use crate::json::Json;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;

@@ -3,7 +3,7 @@
 //! Many clients read the response only after they have sent the whole body. If the server closes the connection before that, they
 //! report a broken connection instead of the refusal.
 
-use super::refusal::Refusal;
+use crate::compat::refusal::Refusal;
 use actix_web::error::PayloadError;
 use actix_web::web;
 use bytes::Bytes;

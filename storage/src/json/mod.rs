@@ -3,6 +3,10 @@
 //! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. `serde_json`
 //! checks the syntax and reads strings; one pass over the checked text builds the tree.
 
+mod length;
+
+pub use length::compact_length;
+
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -29,20 +33,32 @@ pub const LONE_SURROGATE: &str =
     "must be a string of Unicode characters; it holds a lone surrogate";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {message}")]
+#[error("{path}: {kind}")]
 pub struct JsonFault {
     /// Path below the value that was read, such as `.a.b[2]`; empty for the value itself.
     pub path: String,
+    pub kind: JsonFaultKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonFaultKind {
+    #[error("is nested too deep")]
+    TooDeep,
     /// A sentence without its subject, such as `is given twice`.
-    pub message: String,
+    #[error("{0}")]
+    Other(String),
 }
 
 impl JsonFault {
-    fn new(path: &str, message: impl Into<String>) -> Self {
+    fn new(path: &str, kind: JsonFaultKind) -> Self {
         Self {
             path: path.to_owned(),
-            message: message.into(),
+            kind,
         }
+    }
+
+    fn other(path: &str, message: impl Into<String>) -> Self {
+        Self::new(path, JsonFaultKind::Other(message.into()))
     }
 }
 
@@ -123,7 +139,7 @@ impl Json {
     /// Reads a value of at most `max_depth` nested containers; a container without containers in it counts 1.
     pub fn parse(text: &str, max_depth: usize) -> Result<Self, JsonFault> {
         let raw: &RawValue =
-            serde_json::from_str(text).map_err(|fault| JsonFault::new("", fault.to_string()))?;
+            serde_json::from_str(text).map_err(|fault| JsonFault::other("", fault.to_string()))?;
         Self::from_raw(raw, max_depth)
     }
 
@@ -214,7 +230,9 @@ impl<'a> Reader<'a> {
             Some(b't') => Ok(self.literal(4, Json::Bool(true))),
             Some(b'f') => Ok(self.literal(5, Json::Bool(false))),
             Some(b'"') => self.string().map(Json::String),
-            Some(b'[' | b'{') if depth_left == 0 => Err(self.fault("is nested too deep")),
+            Some(b'[' | b'{') if depth_left == 0 => {
+                Err(JsonFault::new(&self.path, JsonFaultKind::TooDeep))
+            }
             Some(b'[') => self.array(depth_left - 1),
             Some(b'{') => self.object(depth_left - 1),
             _ => self.number(),
@@ -305,7 +323,7 @@ impl<'a> Reader<'a> {
     }
 
     fn fault(&self, message: impl Into<String>) -> JsonFault {
-        JsonFault::new(&self.path, message)
+        JsonFault::other(&self.path, message)
     }
 }
 
@@ -341,7 +359,7 @@ mod tests {
         assert!(
             Json::parse("1e400", 32)
                 .unwrap_err()
-                .message
+                .to_string()
                 .contains("range")
         );
         assert!(Json::parse(&"9".repeat(400), 32).is_err());
@@ -368,12 +386,8 @@ mod tests {
     fn hostile_19_nesting_is_limited() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Json::parse(&nested(32), 32).is_ok());
-        assert!(
-            Json::parse(&nested(33), 32)
-                .unwrap_err()
-                .message
-                .contains("too deep")
-        );
+        let fault = Json::parse(&nested(33), 32).unwrap_err();
+        assert_eq!(fault.kind, JsonFaultKind::TooDeep);
         assert!(Json::parse(&nested(100_000), 32).is_err());
         assert!(Json::parse(&"[".repeat(100_000), 32).is_err());
     }
@@ -389,7 +403,7 @@ mod tests {
     #[test]
     fn hostile_22_strings_are_valid_unicode() {
         let fault = Json::parse(r#"{"a":["\ud83d"]}"#, 32).unwrap_err();
-        assert_eq!(fault, JsonFault::new(".a[0]", LONE_SURROGATE));
+        assert_eq!(fault, JsonFault::other(".a[0]", LONE_SURROGATE));
         assert_eq!(compact(r#""\u0000\u2028é""#), "\"\\u0000\u{2028}é\"");
         assert!(
             Json::parse("\"\u{0}\"", 32).is_err(),

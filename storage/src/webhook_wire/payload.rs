@@ -2,11 +2,11 @@
 //!
 //! Each attempt builds it anew, because `image_url` is signed anew; the job holds everything else.
 
-use super::batch::{BatchProgress, BatchStatus};
-use super::delivery::DeliveryKind;
-use super::ids::{BatchId, JobId};
-use super::json::Json;
-use super::operator_event::{EVENT_VERSION, EventSubject, OperatorEvent};
+use crate::domain::batch::{BatchProgress, BatchStatus};
+use crate::domain::delivery::DeliveryKind;
+use crate::domain::ids::{BatchId, JobId};
+use crate::domain::operator_event::{EVENT_VERSION, EventSubject, OperatorEvent};
+use crate::json::Json;
 
 /// How a job ended. Our own texts are plain ASCII, so that every verifier reads them alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,11 +181,11 @@ fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::canonical::{Encoding, canonical};
     use crate::domain::delivery::DeliveryId;
     use crate::domain::ids::AccountId;
     use crate::domain::time::Timestamp;
-    use crate::domain::webhook::WebhookId;
+    use crate::domain::webhook::{Encoding, WebhookId};
+    use crate::webhook_wire::canonical::canonical;
     use uuid::Uuid;
 
     const JOB: JobId = JobId(Uuid::nil());

@@ -1,15 +1,15 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
-use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::job_waiter::{JobWaiter, OnDrop};
-use super::recent_calls::{EarlierCall, RequestIdentity};
-use super::refusal::{Kind, Refusal};
-use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::idempotency;
 use crate::application::submission::earlier_images;
 use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::submit_generation::submit_and_watch;
+use crate::compat::disconnect::{self, CancelOutcome, Disconnect};
+use crate::compat::recent_calls::{EarlierCall, RequestIdentity};
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::state::CompatState;
 use actix_web::web::Data;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{JobState, Origin};
@@ -77,7 +77,7 @@ impl Call<'_> {
         let on_drop = on_drop_of(request);
         let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
         if let Some(used) = request.idempotency() {
-            let first = idempotency::replay(&state.core, account, Some(&used)).await?;
+            let first = idempotency::find_replay(&state.core, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
         let Some(identity) = request_identity(&self.caller, request) else {

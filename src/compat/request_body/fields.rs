@@ -1,7 +1,7 @@
 //! Members of a JSON object with their paths. A camelCase name also stands for its snake_case form, as in the JSON format of protobuf.
 
 use crate::compat::refusal::Refusal;
-use tintype_storage::domain::json::Json;
+use tintype_storage::json::Json;
 
 /// An object with its path, for messages.
 #[derive(Clone, Copy)]

@@ -2,15 +2,16 @@
 //!
 //! `TINTYPE_UPDATE_GOLDEN=1 cargo test -p tintype-storage golden` rewrites the file after an intended change.
 
-use super::canonical::{Encoding, canonical};
-use super::ids::JobId;
-use super::json::Json;
+use super::canonical::canonical;
 use super::payload::{self, Ending};
-use super::request::MAX_METADATA_DEPTH;
 use super::secret::WebhookSecret;
 use super::signature::{standard_signature, x_signature};
-use super::time::Timestamp;
 use super::verification::{Headers, SignedText, verify_standard, verify_x_signature};
+use crate::domain::ids::JobId;
+use crate::domain::request::MAX_METADATA_DEPTH;
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::Encoding;
+use crate::json::Json;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};

@@ -1,16 +1,16 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
-use super::base64_body::StoredImage;
-use super::disconnect::{self, CancelOutcome, Disconnect};
-use super::recent_calls::{EarlierCall, RequestIdentity};
-use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::jobs::presign;
+use crate::compat::base64_body::StoredImage;
+use crate::compat::disconnect::{self, CancelOutcome, Disconnect};
+use crate::compat::recent_calls::{EarlierCall, RequestIdentity};
+use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
 use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{ABANDONED, FailureKind, Job, JobState, ResultImage};
+use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
 use tokio::time::{Instant, sleep_until};
 
 pub enum WaitOutcome {
@@ -182,7 +182,7 @@ impl JobWaiter {
     fn finish(&mut self, end_state: Option<Job>) -> Result<WaitOutcome, Refusal> {
         let outcome = match end_state {
             // This caller still waits. SDKs repeat no request whose job was canceled, but this one: it gets a new job.
-            Some(job) if was_abandoned(&job) => {
+            Some(job) if job.state.is_abandoned() => {
                 let message = "another request for the same image lost its connection before the image was started; send the request again";
                 Err(Refusal::new(Kind::Unavailable, message))
             }
@@ -314,11 +314,6 @@ impl Drop for JobWaiter {
 
 fn no_job() -> Refusal {
     Refusal::new(Kind::Internal, "the job no longer exists")
-}
-
-/// Was the job canceled because one of its callers disconnected?
-fn was_abandoned(job: &Job) -> bool {
-    matches!(&job.state, JobState::Failed { error, .. } if error == ABANDONED)
 }
 
 /// # Errors

@@ -1,7 +1,7 @@
 //! The beginning of a string that may be a data URL with an image, such as `data:image/png;base64,iVBO...`.
 
 use super::unescape;
-use crate::compat::base64::Base64Fault;
+use crate::compat::request_body::base64::Base64Fault;
 
 /// Before each image of a data URL. No other URL in the remaining text begins with it.
 pub const SCHEME: &str = "data:";

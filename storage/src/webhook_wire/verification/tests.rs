@@ -1,7 +1,7 @@
 //! Deliveries that verify, and every reason for a refusal.
 
 use super::*;
-use crate::domain::signature::{standard_signature, x_signature};
+use crate::webhook_wire::signature::{standard_signature, x_signature};
 
 const SENT: i64 = 1_795_000_000;
 const ID: &str = "0193e0a0-0000-7000-8000-000000000000";

@@ -2,11 +2,11 @@
 
 use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
-use super::refusal::Refusal;
 use super::scanner::{ImageFields, Piece, Scanner};
 use crate::application::error::upload_fault;
 use crate::application::services::GenerationService;
 use crate::application::submission::generation_request::Input;
+use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::{self, BodyUpload, CallInputs, StoredUpload, UploadFault};
 use crate::web::body::{check_encoding, declared_length};

@@ -1,12 +1,12 @@
 //! Cancels jobs that run in the background, and opens their images: their callers look them up.
 
-use super::base64_body::StoredImage;
-use super::refusal::Refusal;
-use super::state::CompatState;
 use crate::application::caller::Caller;
 use crate::application::error::ErrorKind;
 use crate::application::images::stored_image::{check_stored, read_fault};
 use crate::application::jobs;
+use crate::compat::base64_body::StoredImage;
+use crate::compat::refusal::Refusal;
+use crate::compat::state::CompatState;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, ResultImage};
 

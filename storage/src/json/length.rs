@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-/// The length of [`Json::to_compact`](super::json::Json::to_compact) for a text with checked syntax. Allocates no memory.
+/// The length of [`Json::to_compact`](super::Json::to_compact) for a text with checked syntax. Allocates no memory.
 pub fn compact_length(raw: &RawValue) -> usize {
     let mut rest = raw.get().as_bytes();
     let mut length = 0;
@@ -59,7 +59,7 @@ fn written_length(digits: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::json::Json;
+    use crate::json::Json;
     use proptest::prelude::*;
     use std::fmt::Write as _;
 

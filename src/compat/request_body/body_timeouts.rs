@@ -1,7 +1,7 @@
 //! Timeouts of reading a body: one for each step of the caller or the object store, and one for the whole request.
 
-use super::refusal::{Kind, Refusal};
 use crate::application::settings::Settings;
+use crate::compat::refusal::{Kind, Refusal};
 use crate::objects::FAULT_TARGET;
 use std::cell::Cell;
 use std::future::Future;
@@ -82,7 +82,7 @@ impl BodyTimeouts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compat::drain::drain;
+    use crate::compat::request_body::drain::drain;
     use futures_util::stream;
     use std::future::pending;
 

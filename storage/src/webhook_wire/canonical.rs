@@ -4,19 +4,8 @@
 //! the text equals the output of the receiver's own serializer. Serialisers differ, so there are two encodings: Python's and
 //! JavaScript's.
 
-use super::json::Json;
-use super::named_enum::named_enum;
-use serde::{Deserialize, Serialize};
-
-named_enum!(
-    /// The serializer whose output the text equals.
-    Encoding {
-        /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
-        Ascii = "ascii",
-        /// RFC 8785: raw UTF-8, keys by UTF-16 code unit, every number as the double that `JSON.parse` reads.
-        Utf8 = "utf8",
-    }
-);
+use crate::domain::webhook::Encoding;
+use crate::json::Json;
 
 /// Equal values give equal text, and reading the text gives the same text again.
 pub fn canonical(value: &Json, encoding: Encoding) -> String {
