@@ -116,7 +116,6 @@ async fn put(
     let mut tries = 0;
     loop {
         let Err(error) = objects.put(key, bytes.clone(), media_type).await else {
-            objects.report_stored_result();
             return Ok(());
         };
         tries += 1;
@@ -128,7 +127,6 @@ async fn put(
         }
         if tries == PUT_TRIES {
             tracing::error!(%job, tries, %error, "could not store an image");
-            objects.report_lost_result(bytes.len());
             return Err(GenerateError::Storage(
                 "the finished image could not be stored; try again".into(),
             ));

@@ -31,15 +31,8 @@ const PROBE_PREFIX: &str = "tintype-probe";
 /// only large objects stays usable for others.
 const MAX_CLOUD_BYTES: usize = 256 << 10;
 
-/// The same for a local directory, whose disk may have room for small files only, and for a bucket after [`MAX_LOST`] results.
-const MAX_BYTES: usize = 16 << 20;
-
-/// How long a bucket may take such a large object.
-const LARGE_PROBE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// So many results may be lost in a row before the probe of a bucket writes as many bytes as they had: the bucket, or a proxy before it,
-/// refuses every large object, and each job would cost a call of its backend.
-const MAX_LOST: usize = 3;
+/// The same for a local directory, whose disk may have room for small files only.
+const MAX_LOCAL_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
 pub(super) struct Probes {
@@ -49,8 +42,6 @@ pub(super) struct Probes {
     failed: AtomicBool,
     /// Bytes of the last object that the store refused, bounded, until it takes as many; else 0.
     refused_bytes: AtomicUsize,
-    /// Results that could not be stored since the last one that could.
-    lost: AtomicUsize,
 }
 
 impl Probes {
@@ -94,7 +85,7 @@ impl ObjectStorage {
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
     /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
     /// credentials can sign. After a [refused write](Self::report_refused_write), also writes an object.
-    /// Waits at most 5 s for each, and at most 30 s for a large object in a bucket.
+    /// Waits at most 5 s for each.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
@@ -138,22 +129,12 @@ impl ObjectStorage {
     /// Records that the store refused an object of this length, also after repetitions. A bucket may answer a list and refuse every
     /// write, and a disk may have room for small files only.
     pub fn report_refused_write(&self, bytes: usize) {
-        let probes = &self.inner.probes;
-        let is_large = self.is_local() || probes.lost.load(Ordering::Relaxed) >= MAX_LOST;
-        let max = if is_large { MAX_BYTES } else { MAX_CLOUD_BYTES };
-        probes
-            .refused_bytes
-            .store(bytes.clamp(1, max), Ordering::Relaxed);
-    }
-
-    /// Records that a result of this length was lost, because the store refused it for too long.
-    pub fn report_lost_result(&self, bytes: usize) {
-        self.inner.probes.lost.fetch_add(1, Ordering::Relaxed);
-        self.report_refused_write(bytes);
-    }
-
-    pub fn report_stored_result(&self) {
-        self.inner.probes.lost.store(0, Ordering::Relaxed);
+        let refused = &self.inner.probes.refused_bytes;
+        let max = match self.is_local() {
+            true => MAX_LOCAL_BYTES,
+            false => MAX_CLOUD_BYTES,
+        };
+        refused.store(bytes.clamp(1, max), Ordering::Relaxed);
     }
 
     /// After a refused write, writes and deletes an object among the results, because the permissions of a bucket may differ between
@@ -171,14 +152,9 @@ impl ObjectStorage {
             let _ = self.delete(&key).await;
             Ok(())
         };
-        let limit = match bytes > MAX_CLOUD_BYTES && !self.is_local() {
-            true => LARGE_PROBE_TIMEOUT,
-            false => PROBE_TIMEOUT,
-        };
-        let written = timeout(limit, write).await;
+        let written = timeout(PROBE_TIMEOUT, write).await;
         written.unwrap_or_else(|_| {
-            let message = format!("no response within {} seconds", limit.as_secs());
-            let error = self.fault("writing", &key, &message);
+            let error = self.fault("writing", &key, "no response within 5 seconds");
             Err(error.with_cause(StoreFault::TooSlow))
         })
     }

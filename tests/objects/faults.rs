@@ -36,8 +36,6 @@ enum Fault {
     ListsNothing,
     /// Answers lists as S3 does, and refuses everything else.
     RefusesWrites,
-    /// Answers as S3 does, and refuses large objects.
-    RefusesLargeWrites,
     /// Answers lists as S3 does, and nothing else.
     HoldsWrites,
     /// Serves an object, a piece with each response, and closes the connection before the end.
@@ -86,23 +84,16 @@ fn fail(request: &ReceivedRequest, fault: Fault) -> Reply {
         Fault::Answers(status) => response(status, "", b""),
         Fault::HasNoBucket => response("404 Not Found", "", NO_BUCKET.as_bytes()),
         Fault::ListsNothing => response("200 OK", "", EMPTY_LIST.as_bytes()),
-        Fault::RefusesWrites | Fault::RefusesLargeWrites | Fault::HoldsWrites
-            if request.method == "GET" =>
-        {
+        Fault::RefusesWrites | Fault::HoldsWrites if request.method == "GET" => {
             response("200 OK", "", EMPTY_S3_LIST.as_bytes())
         }
         Fault::RefusesWrites => response("403 Forbidden", "", b""),
-        Fault::RefusesLargeWrites if request.body.len() < LARGE_BYTES => {
-            response("200 OK", "etag: \"a\"\r\n", b"")
-        }
-        Fault::RefusesLargeWrites => response("413 Content Too Large", "", b""),
         Fault::CutsOff => cut_off(request),
         Fault::HangsUp => Vec::new(),
         Fault::Silent | Fault::HoldsWrites => return Reply::Silence,
     })
 }
 
-const LARGE_BYTES: usize = 1 << 20;
 const OBJECT_BYTES: usize = 12_000;
 const PIECE_BYTES: usize = 1_000;
 
@@ -250,27 +241,6 @@ async fn after_a_refused_write_the_probe_of_a_bucket_writes() {
     assert!(!objects.is_usable());
     let error = objects.probe().await.unwrap_err();
     assert!(error.to_string().contains("writing \"results/0"), "{error}");
-    assert!(!objects.is_usable());
-}
-
-/// A proxy before the bucket may limit the length of a body.
-#[tokio::test]
-async fn a_bucket_that_refuses_large_objects_is_unusable_after_three_lost_images() {
-    let failing = Failing::start(Fault::RefusesLargeWrites);
-    let objects = failing.open();
-    let put = |bytes| objects.put("results/a.png", Bytes::from(vec![0; bytes]), "image/png");
-    put(LARGE_BYTES).await.unwrap_err();
-    for lost in 1..=2 {
-        objects.report_lost_result(LARGE_BYTES);
-        assert!(!objects.is_usable());
-        objects.probe().await.unwrap();
-        assert!(objects.is_usable(), "smaller images may be stored: {lost}");
-    }
-    objects.report_stored_result();
-    for _ in 0..3 {
-        objects.report_lost_result(LARGE_BYTES);
-    }
-    objects.probe().await.unwrap_err();
     assert!(!objects.is_usable());
 }
 
