@@ -28,8 +28,9 @@ use tintype_storage::store::{
 };
 use tokio::sync::oneshot;
 
-/// Maximum number of commands that wait for a round to end. Further calls are refused as overload.
-const MAX_WAITING: usize = 4_096;
+/// Maximum number of commands that wait for a round to end. Further calls are refused as overload. Twice what the creations of an account
+/// use by default, so that a deposit or a cancel finds room beside them.
+const MAX_WAITING: usize = 8_192;
 
 /// The actor of an account.
 #[derive(Clone)]

@@ -65,7 +65,7 @@ fn a_call_without_a_reply_tells_an_overloaded_account_from_a_stop() {
     run(async {
         let world = Plan::over(fresh("1000"), quick(), 1).start();
         world.engine.hold();
-        let _calls: Vec<_> = (0..5_000)
+        let _calls: Vec<_> = (0..9_000)
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();
         let deposit = |reply| AccountCommand::Deposit {
