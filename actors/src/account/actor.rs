@@ -38,6 +38,8 @@ impl Handler<Wake> for AccountActor {
             ctx.notify_later(Wake, JOIN_POLL);
             return;
         }
-        AccountRound::start(&self.shared, &Arc::new(ctx.address().recipient()));
+        let wake = Arc::new(ctx.address().recipient());
+        // A round without a commit has ended already.
+        while AccountRound::start(&self.shared, &wake) {}
     }
 }

@@ -6,7 +6,7 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// Any thread adds items; one actor takes them.
+/// Any thread adds items. The actor takes them, or a caller who finds it asleep.
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
     capacity: usize,
@@ -20,9 +20,9 @@ struct State<T> {
 
 #[derive(PartialEq)]
 enum Stage {
-    /// A sender must wake the actor.
+    /// A sender must wake the actor, or take the items itself.
     Asleep,
-    /// The actor will call [`Inbox::take`].
+    /// The actor or a sender will call [`Inbox::take`].
     Awake,
     /// The taken items are being decided and committed.
     Committing,

@@ -143,6 +143,7 @@ impl AccountHandle {
         match self.shared.inbox.put(command, is_refusable) {
             PutOutcome::Queued => Ok(()),
             PutOutcome::Wake if is_short && !self.shared.is_joining() => {
+                // One round only: its end wakes the actor for the commands of other callers.
                 AccountRound::start(&self.shared, &self.wake);
                 Ok(())
             }

@@ -135,31 +135,33 @@ impl DecidedRound {
 }
 
 impl AccountRound {
-    /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome. Runs on the actor's
-    /// thread or on that of a caller. `wake` wakes the actor.
-    pub fn start(shared: &Arc<AccountSharedState>, wake: &Arc<Recipient<Wake>>) {
+    /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome. Returns whether it
+    /// has started one. Runs on the actor's thread or on that of a caller. `wake` wakes the actor.
+    pub fn start(shared: &Arc<AccountSharedState>, wake: &Arc<Recipient<Wake>>) -> bool {
         let AccountSharedState { context, inbox, .. } = &**shared;
         let _stops = context.process.fail_stop.at_panic("a decision panicked");
-        while !context.process.fail_stop.has_tripped() {
-            let commands = inbox.take(MAX_COMMANDS);
-            if commands.is_empty() {
-                return;
+        if context.process.fail_stop.has_tripped() {
+            // Dropping a command fails its caller. The next caller starts this again, and is refused too.
+            while !inbox.take(usize::MAX).is_empty() {
+                inbox.end_commit(Vec::new());
             }
-            // Held until the commit is submitted; see `AccountContext::submitted_pause`.
-            let pause = context.submitted_pause.read();
-            let round = Self {
-                shared: Arc::clone(shared),
-                wake: Arc::clone(wake),
-                pause: pause.clone(),
-                commands,
-                decided: 0,
-            };
-            context.process.store.decide(round, Self::end);
+            return false;
         }
-        // Dropping a command fails its caller. The next caller starts this again, and is refused too.
-        while !inbox.take(usize::MAX).is_empty() {
-            inbox.end_commit(Vec::new());
+        let commands = inbox.take(MAX_COMMANDS);
+        if commands.is_empty() {
+            return false;
         }
+        // Held until the commit is submitted; see `AccountContext::submitted_pause`.
+        let pause = context.submitted_pause.read();
+        let round = Self {
+            shared: Arc::clone(shared),
+            wake: Arc::clone(wake),
+            pause: pause.clone(),
+            commands,
+            decided: 0,
+        };
+        context.process.store.decide(round, Self::end);
+        true
     }
 
     /// Runs on the engine's thread, because another thread would add to the callers' latency.

@@ -29,15 +29,14 @@ impl<K: Eq + Copy + Send + 'static> KeyedLocks<K> {
     }
 
     /// # Errors
-    /// `Overloaded` if a call at another node takes too long.
+    /// `Overloaded` if calls at other nodes take too long.
     pub async fn lock(&self, key: K) -> Result<ChangeGuard, Error> {
+        // Calls of this node wait at the same time, so that they do not fail one after another.
+        let until = Instant::now() + MAX_WAIT;
         let local = Box::new(self.local.acquire(key, 1).await);
         match &self.nodes {
             None => Ok(ChangeGuard::in_process(local)),
-            Some(nodes) => {
-                let until = Instant::now() + MAX_WAIT;
-                nodes.lock(local, (self.name)(key), until).await
-            }
+            Some(nodes) => nodes.lock(local, (self.name)(key), until).await,
         }
     }
 }
