@@ -7,6 +7,7 @@ use crate::support::process::{Process, ProcessExit};
 use crate::support::raw::Wire;
 use crate::support::{Answer, fox};
 use serde_json::{Value, json};
+use std::fs;
 use std::net::TcpListener;
 
 /// Starts the program with these settings, makes a few calls, and returns the log and the accepted job.
@@ -408,4 +409,22 @@ fn the_start_and_a_disk_that_is_nearly_full_are_logged() {
         (&"WARN".into(), &1_152_921_504_606_846_976_u64.into())
     );
     assert!(low["free_bytes"].as_u64().unwrap() > 0, "{low}");
+}
+
+#[test]
+fn a_backend_that_is_paused_is_logged_at_startup() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(dir.path(), &[]);
+    let token = fs::read_to_string(dir.path().join("data/admin-token")).unwrap();
+    let call = process.call("PATCH", "/admin/v1/pause");
+    let pause = json!({"backends": ["builtin"], "reason": "new driver"});
+    call.bearer(token.trim()).json(&pause).expect(200);
+    process.terminate();
+    let ProcessExit { log, .. } = Process::start(dir.path(), &[]).terminate();
+    let line = log.lines().find(|it| it.contains("the backend is paused"));
+    let line = line.unwrap_or_else(|| panic!("no line in {log}"));
+    assert!(
+        line.contains("builtin") && line.contains("new driver"),
+        "{line}"
+    );
 }
