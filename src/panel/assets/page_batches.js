@@ -155,7 +155,7 @@ function submitter(context) {
     fill(shown,
       file ? chosen(file, checking || estimate ? null : reload) : null,
       file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt or the input URLs were too long for the record and are no longer stored.`) : null,
-      file?.formats ? notice("warn", `${many(file.formats, "failed request")} requested a file format. Their images get the format of the backend instead.`) : null,
+      file?.formats ? notice("warn", `${many(file.formats, "failed request")} asked for a file format. Their images get the format of the backend instead.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
       error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,
       count ? faults(error.errors) : null,

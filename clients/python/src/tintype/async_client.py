@@ -204,7 +204,7 @@ class AsyncJobs:
         return await self._transport.run(_flows.cancel(job, self._transport.policy))
 
     async def delete_image(self, job: JobRef) -> None:
-        """Deletes the image of a `done` job. The job and its charge stay on record. Raises `ConflictError` if it has no image."""
+        """Deletes the image of a `done` job. The job and its charge remain. Raises `ConflictError` if it has no image."""
         await self._transport.run(_flows.exchange(_calls.for_job(job, "DELETE", "/image"), self._transport.policy))
 
     async def download(self, job: JobRef) -> bytes:

@@ -180,7 +180,7 @@ mod tests {
         assert!(
             hung.unwrap_err()
                 .to_string()
-                .contains("the disk does not answer")
+                .contains("the disk does not respond")
         );
         drop(keep);
         let goes_on = run_watched(SHORTEST_LIMIT * 100, |steps| {
