@@ -15,6 +15,8 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parking_lot::Mutex;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,7 +68,7 @@ impl LocalWriter {
         let open: OpenFileSystem = Box::new(FileSystem::open);
         let mut writing = Writing::new(queue, durable, unsynced, root, open);
         // Most objects of a long queue are results.
-        writing.groups = writing.file_system_of(&Path::from(RESULTS)).is_some();
+        writing.groups = writing.file_system_of(RESULTS).is_some();
         let threads = match writing.groups {
             true => GROUP_THREADS,
             false => SINGLE_THREADS,
@@ -208,19 +210,29 @@ impl Writing {
 
     fn write_group(&self, requests: Vec<WriteRequest>) {
         let mut written: Vec<(FileSystem, Vec<_>)> = Vec::new();
+        // The index in `written` for the first part of each key.
+        let mut opened: Vec<(String, Option<usize>)> = Vec::new();
         for request in requests {
-            // Before the write: a descriptor that was opened later may miss its loss.
-            let Some(opened) = self.file_system_of(&request.location) else {
+            let directory = directory_of(&request.location);
+            let known = opened.iter().find(|it| it.0 == directory).map(|it| it.1);
+            let at = known.unwrap_or_else(|| {
+                // Before the write: a descriptor that was opened later may miss its loss.
+                let at = self.file_system_of(&directory).map(|opened| {
+                    let device = opened.device;
+                    let known = written.iter().position(|it| it.0.device == device);
+                    known.unwrap_or_else(|| {
+                        written.push((opened, Vec::new()));
+                        written.len() - 1
+                    })
+                });
+                opened.push((directory, at));
+                at
+            });
+            let Some(at) = at else {
                 self.write_single(request);
                 continue;
             };
-            let device = opened.device;
-            let known = written.iter().position(|it| it.0.device == device);
-            let at = known.unwrap_or(written.len());
-            if known.is_none() {
-                written.push((opened, Vec::new()));
-            }
-            match write(&self.unsynced, request.location, request.bytes) {
+            match self.write_unsynced(request.location, request.bytes) {
                 Ok(()) => written[at].1.push(request.done),
                 error => drop(request.done.send(error)),
             }
@@ -242,17 +254,43 @@ impl Writing {
         }
     }
 
-    /// Opens the file system of an object: the operator may have put a directory such as `results` on another disk.
-    fn file_system_of(&self, location: &Path) -> Option<FileSystem> {
-        let mut directory = self.root.clone();
-        directory.extend(location.parts().next().map(|it| it.as_ref().to_owned()));
+    /// Opens the file system of the objects whose keys begin with `directory`: the operator may have put a directory such as `results`
+    /// on another disk.
+    fn file_system_of(&self, directory: &str) -> Option<FileSystem> {
+        let path = self.root.join(directory);
         // The first write creates the directory.
-        (self.open)(if directory.is_dir() {
-            &directory
-        } else {
-            &self.root
-        })
+        (self.open)(if path.is_dir() { &path } else { &self.root })
     }
+
+    /// Writes a result to its final name, because a temporary name costs as much as the write: an entry of the directory more, its
+    /// search and its removal. A crash may leave an incomplete file, but no record names a result before its group is synced. All
+    /// other objects, and a result that exists, are replaced as a whole.
+    fn write_unsynced(&self, location: Path, bytes: Bytes) -> object_store::Result<()> {
+        if directory_of(&location) == RESULTS
+            && let Some(written) = create(&self.unsynced.path_to_filesystem(&location)?, &bytes)
+        {
+            return written.map_err(fault);
+        }
+        write(&self.unsynced, location, bytes)
+    }
+}
+
+/// The first part of a key.
+fn directory_of(location: &Path) -> String {
+    let first = location.parts().next();
+    first.map_or_else(String::new, |it| it.as_ref().to_owned())
+}
+
+/// Writes a new file. `None` if it cannot be created, as when it exists or its directory is missing. A file that cannot be written
+/// completely is removed.
+fn create(path: &FilePath, bytes: &[u8]) -> Option<io::Result<()>> {
+    let mut file = File::create_new(path).ok()?;
+    let written = file.write_all(bytes);
+    if written.is_err() {
+        // The error of the write says more.
+        drop(fs::remove_file(path));
+    }
+    Some(written)
 }
 
 /// These threads have no runtime, so the store's future completes at the first poll.
@@ -271,229 +309,4 @@ fn fault(error: io::Error) -> object_store::Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use futures_util::future::join_all;
-    use std::fs;
-    use tokio::sync::oneshot::error::TryRecvError;
-
-    type Outcome = oneshot::Receiver<object_store::Result<()>>;
-
-    struct Case {
-        root: tempfile::TempDir,
-        requests: Sender<WriteRequest>,
-        writing: Writing,
-        syncs: Arc<AtomicUsize>,
-    }
-
-    impl Case {
-        /// Starts no threads: the tests call `serve_next`.
-        fn new(sync: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
-            let root = tempfile::tempdir().unwrap();
-            let store = || LocalFileSystem::new_with_prefix(root.path()).unwrap();
-            let (requests, queue) = mpsc::channel();
-            let syncs = Arc::new(AtomicUsize::new(0));
-            let (counted, sync) = (Arc::clone(&syncs), Arc::new(sync));
-            let open: OpenFileSystem = Box::new(move |_| {
-                let (counted, sync) = (Arc::clone(&counted), Arc::clone(&sync));
-                Some(FileSystem {
-                    device: 1,
-                    sync: Box::new(move || {
-                        counted.fetch_add(1, Ordering::Relaxed);
-                        sync()
-                    }),
-                })
-            });
-            let durable = store().with_fsync(true);
-            let writing = Writing::new(queue, durable, store(), root.path(), open);
-            Self {
-                root,
-                requests,
-                writing,
-                syncs,
-            }
-        }
-
-        fn request(&self, key: &str) -> Outcome {
-            let (done, outcome) = oneshot::channel();
-            let request = WriteRequest {
-                location: Path::from(key),
-                bytes: Bytes::copy_from_slice(key.as_bytes()),
-                done,
-            };
-            self.writing.queued.fetch_add(1, Ordering::Relaxed);
-            self.requests.send(request).unwrap();
-            outcome
-        }
-
-        fn request_many(&self) -> Vec<Outcome> {
-            let requests = 0..MIN_GROUP;
-            requests
-                .map(|number| self.request(&format!("results/{number}")))
-                .collect()
-        }
-
-        fn syncs(&self) -> usize {
-            self.syncs.load(Ordering::Relaxed)
-        }
-    }
-
-    fn outcome(mut receiver: Outcome) -> object_store::Result<()> {
-        receiver.try_recv().expect("an outcome")
-    }
-
-    #[test]
-    fn a_group_returns_once_the_file_system_is_durable() {
-        let waiting: Arc<Mutex<Vec<Outcome>>> = Arc::default();
-        let seen = Arc::clone(&waiting);
-        let case = Case::new(move || {
-            for receiver in seen.lock().iter_mut() {
-                assert!(matches!(receiver.try_recv(), Err(TryRecvError::Empty)));
-            }
-            Ok(())
-        });
-        *waiting.lock() = case.request_many();
-        case.writing.serve_next().unwrap();
-        assert_eq!(case.syncs(), 1);
-        for (number, receiver) in std::mem::take(&mut *waiting.lock()).into_iter().enumerate() {
-            outcome(receiver).unwrap();
-            let key = format!("results/{number}");
-            assert_eq!(
-                fs::read_to_string(case.root.path().join(&key)).unwrap(),
-                key
-            );
-        }
-    }
-
-    #[test]
-    fn a_short_queue_syncs_single_files() {
-        let case = Case::new(|| Ok(()));
-        let outcomes: Vec<Outcome> = (1..MIN_GROUP)
-            .map(|it| case.request(&it.to_string()))
-            .collect();
-        for receiver in outcomes {
-            case.writing.serve_next().unwrap();
-            outcome(receiver).unwrap();
-        }
-        assert_eq!(case.syncs(), 0);
-    }
-
-    #[test]
-    fn a_failed_write_does_not_fail_its_group() {
-        let case = Case::new(|| Ok(()));
-        fs::write(case.root.path().join("inputs"), "in the way").unwrap();
-        let bad = case.request("inputs/a");
-        let good = case.request_many();
-        case.writing.serve_next().unwrap();
-        outcome(bad).unwrap_err();
-        good.into_iter()
-            .for_each(|receiver| outcome(receiver).unwrap());
-    }
-
-    #[test]
-    fn a_failed_sync_fails_the_whole_group() {
-        let case = Case::new(|| Err(io::Error::other("the disk is gone")));
-        let outcomes = case.request_many();
-        case.writing.serve_next().unwrap();
-        for receiver in outcomes {
-            let error = outcome(receiver).unwrap_err().to_string();
-            assert!(error.contains("the disk is gone"), "{error}");
-        }
-    }
-
-    #[test]
-    fn each_group_syncs_the_file_systems_that_it_opened_before_its_writes() {
-        let mut case = Case::new(|| Ok(()));
-        let [results, inputs] = ["results", "inputs"].map(|it| case.root.path().join(it));
-        fs::create_dir(&results).unwrap();
-        fs::create_dir(&inputs).unwrap();
-        let synced: Arc<Mutex<Vec<(u64, bool)>>> = Arc::default();
-        let seen = Arc::clone(&synced);
-        case.writing.open = Box::new(move |directory| {
-            let is_empty = fs::read_dir(directory).unwrap().next().is_none();
-            let device = if directory == results { 1 } else { 2 };
-            let seen = Arc::clone(&seen);
-            (directory != inputs).then(|| FileSystem {
-                device,
-                sync: Box::new(move || {
-                    seen.lock().push((device, is_empty));
-                    Ok(())
-                }),
-            })
-        });
-        let mut outcomes = Vec::new();
-        for round in 0..2 {
-            for directory in ["results", "inputs", "thumbnails"] {
-                let keys = (0..3).map(|it| format!("{directory}/{round}-{it}"));
-                outcomes.extend(keys.map(|key| case.request(&key)));
-            }
-            case.writing.serve_next().unwrap();
-        }
-        for receiver in outcomes {
-            outcome(receiver).unwrap();
-        }
-        let groups = [(1, true), (2, false), (1, false), (2, false)];
-        assert_eq!(*synced.lock(), groups);
-    }
-
-    #[test]
-    fn a_slow_sync_suspends_group_commit() {
-        let mut case = Case::new(|| Ok(()));
-        case.writing.slow_sync = Duration::ZERO;
-        let outcomes = case.request_many();
-        case.writing.serve_next().unwrap();
-        outcomes
-            .into_iter()
-            .for_each(|receiver| outcome(receiver).unwrap());
-        for receiver in case.request_many() {
-            case.writing.serve_next().unwrap();
-            outcome(receiver).unwrap();
-        }
-        assert_eq!(case.syncs(), 1);
-        *case.writing.no_groups_until.lock() = Some(Instant::now());
-        let _outcomes = case.request_many();
-        case.writing.serve_next().unwrap();
-        assert_eq!(case.syncs(), 2);
-    }
-
-    #[test]
-    fn a_thread_is_added_when_all_hang() {
-        let case = Case::new(|| Ok(()));
-        let writing = Arc::new(case.writing);
-        let long_ago = Instant::now().checked_sub(HANG).unwrap();
-        *writing.last_taken.lock() = long_ago;
-        Writing::add_thread_if_stuck(&writing);
-        assert_eq!(writing.threads.load(Ordering::Relaxed), 0, "nothing waits");
-        writing.queued.store(1, Ordering::Relaxed);
-        for _ in 0..2 {
-            Writing::add_thread_if_stuck(&writing);
-            assert_eq!(
-                writing.threads.load(Ordering::Relaxed),
-                1,
-                "it has its time"
-            );
-        }
-        writing.threads.store(MAX_THREADS, Ordering::Relaxed);
-        *writing.last_taken.lock() = long_ago;
-        Writing::add_thread_if_stuck(&writing);
-        assert_eq!(writing.threads.load(Ordering::Relaxed), MAX_THREADS);
-    }
-
-    #[tokio::test]
-    async fn writes_of_many_callers_are_complete() {
-        let root = tempfile::tempdir().unwrap();
-        let durable = LocalFileSystem::new_with_prefix(root.path()).unwrap();
-        let writer = LocalWriter::start(root.path(), durable.with_fsync(true)).unwrap();
-        let put = async |number: usize| {
-            let location = Path::from(format!("inputs/{number}/0"));
-            writer.put(location, number.to_string().into()).await
-        };
-        for outcome in join_all((0..500).map(put)).await {
-            outcome.unwrap();
-        }
-        for number in 0..500 {
-            let path = root.path().join(format!("inputs/{number}/0"));
-            assert_eq!(fs::read_to_string(path).unwrap(), number.to_string());
-        }
-    }
-}
+mod tests;
