@@ -222,32 +222,32 @@ impl FailoverRun<'_> {
         drop(lease);
         self.passed_on = Some(worst);
         // No other job causes a wait while no backend can be used.
-        let counts_fully = step == NextStep::AwaitBackend;
-        if counts_fully {
+        let counts_as_work = step == NextStep::AwaitBackend;
+        if counts_as_work {
             tracing::info!(%job, %backend, "the run waits until a backend can be used");
             self.untried = (0..self.routes.len()).collect();
         } else {
             tracing::info!(%job, %backend, "the run fails over");
         }
-        self.lease_on_untried(counts_fully).await
+        self.lease_on_untried(counts_as_work).await
     }
 
-    async fn lease_on_untried(&mut self, counts_fully: bool) -> Result<BackendLease, RunError> {
+    async fn lease_on_untried(&mut self, counts_as_work: bool) -> Result<BackendLease, RunError> {
         let kind = LeaseKind::Failover(self.untried.clone());
-        self.lease(kind, counts_fully).await
+        self.lease(kind, counts_as_work).await
     }
 
     /// Waits for a lease, or returns the error of the run.
     async fn lease(
         &mut self,
         kind: LeaseKind,
-        counts_fully: bool,
+        counts_as_work: bool,
     ) -> Result<BackendLease, RunError> {
         let wait = LeaseWait {
             account: self.job.account,
             tier: self.job.tier,
             kind,
-            counts_fully,
+            counts_as_work,
         };
         let lease = wait.until(&mut self.deadline, self.context).await;
         lease.map_err(|reason| match reason {

@@ -38,7 +38,7 @@ pub async fn with_inputs(
         account: job.account,
         tier: job.tier,
         kind,
-        counts_fully: false,
+        counts_as_work: false,
     };
     let lease = wait.until(deadline, context).await;
     lease.map_err(|reason| match reason {

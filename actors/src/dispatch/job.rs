@@ -247,7 +247,7 @@ async fn wait_for_lease(
             account: job.account,
             tier: job.tier,
             kind: LeaseKind::Start(None),
-            counts_fully: false,
+            counts_as_work: false,
         };
         match wait.until(deadline, context).await {
             Ok(lease) => {

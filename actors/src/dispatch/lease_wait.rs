@@ -13,9 +13,9 @@ pub struct LeaseWait {
     pub account: AccountId,
     pub tier: Tier,
     pub kind: LeaseKind,
-    /// Does all of the wait count against the deadline? Otherwise only the time during which all backends of the tier are paused: the
-    /// operator causes it, and other jobs cause the rest.
-    pub counts_fully: bool,
+    /// Does the wait count as work of the run? Otherwise other jobs cause it. The time during which all backends of the tier are paused
+    /// counts as a pause in both cases.
+    pub counts_as_work: bool,
 }
 
 /// Why a run got no lease.
@@ -53,9 +53,10 @@ impl LeaseWait {
                     () = context.cut_off.stopping(), if is_paused => Some(Err(NoLease::Stopping)),
                 }
             };
-            let outcome = match is_paused || self.counts_fully {
-                true => deadline.work(outcome).await.ok_or(NoLease::TimedOut)?,
-                false => outcome.await,
+            let outcome = match (is_paused, self.counts_as_work) {
+                (true, _) => deadline.pause(outcome).await.ok_or(NoLease::TimedOut)?,
+                (false, true) => deadline.work(outcome).await.ok_or(NoLease::TimedOut)?,
+                (false, false) => outcome.await,
             };
             if let Some(outcome) = outcome {
                 return outcome;

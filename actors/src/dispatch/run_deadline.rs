@@ -1,5 +1,5 @@
 //! The deadline of one run. Its clock runs while the run works and stops while the run waits for a slot, because other jobs cause that
-//! wait.
+//! wait. Pauses have a clock of their own with the same limit, so a pause that ends in time leaves the run its whole time to work.
 
 use crate::ports::GenerateError;
 use std::time::Duration;
@@ -9,11 +9,16 @@ use tokio::time::{Instant, sleep, timeout};
 pub struct RunDeadline {
     whole: Duration,
     left: Duration,
+    pause_left: Duration,
 }
 
 impl RunDeadline {
     pub fn new(whole: Duration) -> Self {
-        Self { whole, left: whole }
+        Self {
+            whole,
+            left: whole,
+            pause_left: whole,
+        }
     }
 
     pub fn time_left(&self) -> Duration {
@@ -22,10 +27,13 @@ impl RunDeadline {
 
     /// Runs `work` until it ends or the deadline passes; `None` in the latter case.
     pub async fn work<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let began = Instant::now();
-        let outcome = timeout(self.left, work).await.ok();
-        self.left = self.left.saturating_sub(began.elapsed());
-        outcome
+        within(&mut self.left, work).await
+    }
+
+    /// Waits for the end of a pause, or for what `wait` waits for besides; `None` when the pauses of the run have taken as long as a
+    /// run may work.
+    pub async fn pause<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
+        within(&mut self.pause_left, wait).await
     }
 
     /// Waits before another attempt. Returns false at once if the wait would use up the time that is left.
@@ -43,6 +51,13 @@ impl RunDeadline {
         let seconds = self.whole.as_secs();
         GenerateError::TimedOut(format!("no image was generated within {seconds} s"))
     }
+}
+
+async fn within<T>(left: &mut Duration, work: impl Future<Output = T>) -> Option<T> {
+    let began = Instant::now();
+    let outcome = timeout(*left, work).await.ok();
+    *left = left.saturating_sub(began.elapsed());
+    outcome
 }
 
 #[cfg(test)]
@@ -67,5 +82,16 @@ mod tests {
             deadline.exceeded().to_string(),
             "no image was generated within 10 s"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_leave_the_time_to_work_and_have_the_same_limit() {
+        let seconds = Duration::from_secs;
+        let mut deadline = RunDeadline::new(seconds(10));
+        assert!(deadline.pause(sleep(seconds(6))).await.is_some());
+        assert_eq!(deadline.time_left(), seconds(10));
+        assert!(deadline.work(sleep(seconds(9))).await.is_some());
+        assert!(deadline.pause(sleep(seconds(6))).await.is_none());
+        assert_eq!(deadline.time_left(), seconds(1));
     }
 }
