@@ -1,5 +1,6 @@
 //! Files with secrets in the data directory. Only their owner can read them, and each is created once, with its whole content.
 
+use nix::fcntl::OFlag;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -18,7 +19,9 @@ pub fn has_open_mode(metadata: &Metadata) -> bool {
 /// The file cannot be read, is not a regular file, or other users have access to it.
 pub fn read(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     let path = directory.join(name);
-    let mut file = match File::open(&path) {
+    // Without the flag, a named pipe would block until a process writes to it. It does not change how a regular file is read.
+    let flags = OFlag::O_NONBLOCK.bits();
+    let mut file = match File::options().read(true).custom_flags(flags).open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
@@ -52,7 +55,11 @@ pub fn read_or_create(
         return Ok(bytes);
     }
     create_once(directory, name, &make())?;
-    read(directory, name)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    read(directory, name)?.ok_or_else(|| {
+        io::Error::other(
+            "it is a symbolic link to a missing file; restore that file, or remove the link to get a new secret",
+        )
+    })
 }
 
 /// Creates a file with mode 0600 unless it exists; durable when this returns. Returns whether this call has created the file. If
@@ -141,6 +148,25 @@ mod tests {
         fs::create_dir(&path).unwrap();
         let error = load().unwrap_err().to_string();
         assert!(error.contains("not a regular file"), "{error}");
+    }
+
+    /// Without a writer, opening a named pipe blocks.
+    #[test]
+    fn a_named_pipe_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&directory.path().join(NAME), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = read(directory.path(), NAME).unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn a_link_to_a_missing_file_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("missing", directory.path().join(NAME)).unwrap();
+        let loaded = read_or_create(directory.path(), NAME, || b"whole".to_vec());
+        let error = loaded.unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(names(directory.path()), [NAME]);
     }
 
     #[test]

@@ -74,8 +74,14 @@ fn find_blocking(
         Sort::LowestBalance => found.sort_by_key(|it| it.balances.balance),
         Sort::HighestBalance => found.sort_by_key(|it| Reverse(it.balances.balance)),
     }
-    let is_last_read = |it: &Account| Some(*it.id.as_bytes()) == window.after;
-    let start = found.iter().position(is_last_read).map_or(0, |at| at + 1);
+    let start = window.after.map_or(0, |after| match sort {
+        // The accounts are in the order of their ids, so the page is right even if the last one that was read matches no more.
+        Sort::Oldest => found.partition_point(|it| *it.id.as_bytes() <= after),
+        _ => {
+            let last_read = found.iter().position(|it| *it.id.as_bytes() == after);
+            last_read.map_or(0, |at| at + 1)
+        }
+    });
     let rest = found.len() - start;
     let items: Vec<Account> = found.into_iter().skip(start).take(window.limit).collect();
     let next = items.last().filter(|_| rest > window.limit);
