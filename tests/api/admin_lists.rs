@@ -253,7 +253,7 @@ fn a_list_by_name_continues_after_an_account_that_was_renamed() {
         let created = server
             .admin("POST", "/accounts")
             .json(&json!({"name": "studio"}));
-        created.expect(201).json()["id"]
+        created.expect(201).json()["account_id"]
             .as_str()
             .unwrap()
             .to_owned()
@@ -261,10 +261,13 @@ fn a_list_by_name_continues_after_an_account_that_was_renamed() {
     let ids: Vec<String> = (0..3).map(create).collect();
     let list = "/accounts?name=studio&limit=1";
     let first = server.admin("GET", list).expect(200).json();
-    assert_eq!(first["data"][0]["id"], ids[0].as_str());
+    assert_eq!(first["data"][0]["account_id"], ids[0].as_str());
     let renamed = server.admin("PATCH", &format!("/accounts/{}", ids[0]));
     renamed.json(&json!({"name": "atelier"})).expect(200);
     let cursor = first["next_cursor"].as_str().unwrap();
     let second = server.admin("GET", &format!("{list}&cursor={cursor}"));
-    assert_eq!(second.expect(200).json()["data"][0]["id"], ids[1].as_str());
+    assert_eq!(
+        second.expect(200).json()["data"][0]["account_id"],
+        ids[1].as_str()
+    );
 }
