@@ -148,7 +148,7 @@ pub async fn change(
     let before = Pauses { models, backends };
     let defined = defined_backends(core);
     check_backends(&change, &before.backends, &defined)?;
-    let backends = change.apply_to_backends(&before.backends, unnamed);
+    let backends = change.apply_to_backends(&before.backends, unnamed, core.now());
     let after = Pauses {
         backends: match core.system.node() {
             None => backends.only(|name| defined.iter().any(|it| it == name)),
@@ -225,6 +225,15 @@ fn check_backends(
         }
     }
     let is_paused = |name: &String| change.backends.iter().flatten().any(|it| it == name);
+    for (name, _) in change.backend_pauses.iter().flatten() {
+        if !is_paused(name) {
+            let message = "is not in `backends`";
+            faults.push(FieldFault::new(
+                format!("backend_pauses.{}", shown(name)),
+                message,
+            ));
+        }
+    }
     for (at, name) in change.resume_backends.iter().flatten().enumerate() {
         if is_paused(name) {
             let message = "the same call pauses this backend";

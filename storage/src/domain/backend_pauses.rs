@@ -1,6 +1,7 @@
 //! Which backends are paused, and why.
 
 use super::pause::{PauseChange, UnnamedPauses};
+use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ pub struct BackendPauses {
 pub struct BackendPause {
     /// For operators.
     pub reason: Option<String>,
+    /// When the pause began. An earlier version did not record it.
+    pub since: Option<Timestamp>,
 }
 
 impl BackendPauses {
@@ -32,11 +35,12 @@ impl BackendPauses {
 
 impl PauseChange {
     /// Returns the changed pauses of backends. A call without a list of backends to pause keeps all pauses, because it may not know of
-    /// them. A pause that stays keeps its reason unless the call names another.
+    /// them. A pause that stays keeps its time, and its reason unless the call names another.
     pub fn apply_to_backends(
         &self,
         before: &BackendPauses,
         unnamed: UnnamedPauses,
+        now: Timestamp,
     ) -> BackendPauses {
         let mut paused = match (unnamed, &self.backends) {
             (UnnamedPauses::Resume, Some(_)) => BTreeMap::new(),
@@ -46,12 +50,14 @@ impl PauseChange {
             paused.remove(name);
         }
         for name in self.backends.iter().flatten() {
-            let pause = match &self.reason {
-                Some(reason) => BackendPause {
-                    reason: reason.clone(),
-                },
-                None => before.of(name).cloned().unwrap_or_default(),
-            };
+            let mut pause = before.of(name).cloned().unwrap_or(BackendPause {
+                reason: None,
+                since: Some(now),
+            });
+            let own = self.backend_pauses.as_ref().and_then(|it| it.get(name));
+            if let Some(reason) = own.or(self.reason.as_ref()) {
+                pause.reason.clone_from(reason);
+            }
             paused.insert(name.clone(), pause);
         }
         BackendPauses { paused }
