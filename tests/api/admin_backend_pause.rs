@@ -219,6 +219,49 @@ fn reasons_that_no_record_can_hold_are_refused() {
 }
 
 #[test]
+fn a_new_reason_does_not_pause_what_another_operator_has_resumed() {
+    let server = Server::with(two());
+    let change_reason = |body: Value| {
+        let call = server.admin("PATCH", "/pause").json(&body);
+        let refused = call.expect(409).json();
+        assert_eq!(refused["code"], "conflict");
+        refused["detail"].as_str().unwrap().to_owned()
+    };
+    let of_backend =
+        json!({"backends": ["second", "builtin"], "reason": "new driver", "if_paused": true});
+    let of_model =
+        json!({"tiers": {"pro": true}, "reasons": {"pro": "new weights"}, "if_paused": true});
+    patch(
+        &server,
+        json!({"backends": ["builtin", "second"], "tiers": {"pro": true}}),
+    );
+    for body in [&of_backend, &of_model] {
+        patch(&server, body.clone());
+    }
+    let pauses = patch(
+        &server,
+        json!({"resume_backends": ["builtin"], "tiers": {"pro": false}}),
+    );
+    let refused = change_reason(of_backend);
+    assert!(
+        refused.contains("the backend builtin is no longer paused"),
+        "{refused}"
+    );
+    let refused = change_reason(of_model);
+    assert!(
+        refused.contains("the model pro is no longer paused"),
+        "{refused}"
+    );
+    let of_service = json!({"project": true, "reason": "repair", "if_paused": true});
+    let refused = change_reason(of_service);
+    assert!(
+        refused.contains("the service is no longer paused"),
+        "{refused}"
+    );
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), pauses);
+}
+
+#[test]
 fn the_switches_show_why_and_since_when_a_backend_is_paused() {
     let server = Server::with(two());
     patch(

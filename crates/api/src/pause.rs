@@ -99,6 +99,9 @@ body!(PauseChange {
     reason: Nullable<Reason>,
     /// Reasons of single switches.
     reasons: BySwitch<Nullable<Reason>, 4>,
+    /// `true`: the call only changes the reasons of existing pauses. It fails with `409` and changes nothing if something that it pauses is
+    /// not paused, for example because another operator has resumed it.
+    if_paused: Optional<Flag>,
 });
 
 /// An object with a field for each of the last `N` switches: 3 for the models, 4 for all. Its faults are reported with their paths.

@@ -135,7 +135,7 @@ pub fn log_paused_backends(core: &Core) {
 /// longer has; during an upgrade of several nodes, another node may have them.
 ///
 /// # Errors
-/// `Invalid` if the configuration has no such backend
+/// `Invalid` if the configuration has no such backend; `Conflict` if the call may only change existing pauses, and one has ended.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -148,6 +148,8 @@ pub async fn change(
     let before = Pauses { models, backends };
     let defined = defined_backends(core);
     check_backends(&change, &before.backends, &defined)?;
+    let is_possible = change.check_paused(&before.models, &before.backends);
+    is_possible.map_err(|error| Error::conflict(error.to_string()))?;
     let backends = change.apply_to_backends(&before.backends, unnamed, core.now());
     let after = Pauses {
         backends: match core.system.node() {

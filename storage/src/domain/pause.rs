@@ -108,6 +108,8 @@ pub struct PauseChange {
     pub reason: Option<Option<String>>,
     /// Of the project, then in the order of [`Tier::ALL`].
     pub reasons: [Option<Option<String>>; 4],
+    /// May the call only change pauses that exist?
+    pub if_paused: Option<bool>,
 }
 
 impl PauseChange {

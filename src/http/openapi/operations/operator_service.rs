@@ -102,6 +102,7 @@ pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Resume all models", json!({})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
+        .refuses([Code::Conflict])
 }
 
 /// `PATCH /pause`
@@ -115,6 +116,7 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Resume a backend", json!({"resume_backends": ["builtin"]})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
+        .refuses([Code::Conflict])
 }
 
 /// `GET /audit`
