@@ -17,13 +17,16 @@ use tintype_api::{
     Webhook,
 };
 use tintype_storage::domain::account;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery::{self, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook;
 use tintype_storage::store::tables::{API_KEY_LAST_USE, JOB_REFUNDS, OPERATOR_EVENTS, PANEL_KEYS};
 use tintype_storage::store::{self, StoreError};
@@ -40,14 +43,18 @@ pub async fn account(core: &Core, account: account::Account) -> Result<Account, 
     Ok(Account::new(account, live_jobs, core.now()))
 }
 
-/// A key with its spending and its last use. `text` is set for a new key.
+/// A key with its use. `text` is set for a new key.
 pub async fn api_key(
     accounts: &AccountService,
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
     let panel_key = PANEL_KEYS.get(&accounts.core.store, &key.account).await?;
-    with_usage(accounts, key, panel_key, text).await
+    // Read first: a job that ends after this read is neither spent nor reserved, instead of both.
+    let used = KeyUsage::read(accounts, key).await?;
+    let actor = accounts.core.account_actor(used.key.account, error::busy);
+    let reserved = actor.await?.reserved_after_commits(used.key.id).await?;
+    Ok(used.shown(panel_key, reserved, text, accounts.core.now()))
 }
 
 pub async fn api_keys(
@@ -57,24 +64,52 @@ pub async fn api_keys(
 ) -> Result<Page<ApiKey>, Error> {
     let panel_key = PANEL_KEYS.get(&accounts.core.store, &account).await?;
     let keys = page.items.into_iter();
-    let listed = keys.map(|key| with_usage(accounts, key, panel_key, None));
-    Ok(Page::of(try_join_all(listed).await?, page.next))
+    let used = try_join_all(keys.map(|key| KeyUsage::read(accounts, key))).await?;
+    let ids: Vec<KeyId> = used.iter().map(|it| it.key.id).collect();
+    let actor = accounts.core.account_actor(account, error::busy).await?;
+    let reserved = actor.all_reserved_after_commits(&ids).await?;
+    let now = accounts.core.now();
+    let listed = used.into_iter().zip(reserved);
+    let listed = listed.map(|(it, reserved)| it.shown(panel_key, reserved, None, now));
+    Ok(Page::of(listed.collect(), page.next))
 }
 
-async fn with_usage(
-    accounts: &AccountService,
+/// A key with its spending and its last use.
+struct KeyUsage {
     key: api_key::ApiKey,
-    panel_key: Option<KeyId>,
-    text: Option<String>,
-) -> Result<ApiKey, Error> {
-    let store = &accounts.core.store;
-    // Concurrent, so that both reads share a round trip.
-    let written = API_KEY_LAST_USE.get(store, &key.id);
-    let (spending, written) = tokio::try_join!(store.key_spending(key.id), written)?;
-    let last_use = accounts.auth.api_keys.last_use(key.id).max(written);
-    let system = panel_key == Some(key.id);
-    let now = accounts.core.now();
-    Ok(ApiKey::new(key, system, &spending, last_use, text, now))
+    spending: Spending,
+    last_use: Option<Timestamp>,
+}
+
+impl KeyUsage {
+    async fn read(accounts: &AccountService, key: api_key::ApiKey) -> Result<Self, Error> {
+        let store = &accounts.core.store;
+        // Concurrent, so that both reads share a round trip.
+        let written = API_KEY_LAST_USE.get(store, &key.id);
+        let (spending, written) = tokio::try_join!(store.key_spending(key.id), written)?;
+        let last_use = accounts.auth.api_keys.last_use(key.id).max(written);
+        Ok(Self {
+            key,
+            spending,
+            last_use,
+        })
+    }
+
+    fn shown(
+        self,
+        panel_key: Option<KeyId>,
+        reserved: Amount,
+        text: Option<String>,
+        now: Timestamp,
+    ) -> ApiKey {
+        let system = panel_key == Some(self.key.id);
+        let Self {
+            key,
+            spending,
+            last_use,
+        } = self;
+        ApiKey::new(key, system, &spending, reserved, last_use, text, now)
+    }
 }
 
 /// `token` is set for a new invitation.

@@ -80,8 +80,10 @@ async fn copy(
         }
         Err(error) => return Err(error.into()),
     };
-    if to.head(&key).await.is_ok_and(|it| it.size == found.size) {
-        return Ok(Outcome::There);
+    match to.head(&key).await {
+        Ok(there) if there.size == found.size => return Ok(Outcome::There),
+        Ok(_) | Err(ObjectError::NotFound { .. }) => {}
+        Err(error) => return Err(error.into()),
     }
     let chunks = from.chunks(&key).await?.map_err(anyhow::Error::new);
     let written = to.put_stream(&key, media_type(&key), chunks).await?;
@@ -94,4 +96,40 @@ async fn copy(
     Ok(Outcome::Copied {
         bytes: written.bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::os::unix::fs::symlink;
+
+    #[tokio::test]
+    async fn an_object_of_the_target_that_cannot_be_looked_up_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |name: &str| ObjectStorage::open_directory(&directory.path().join(name));
+        let (from, to) = (open("from").unwrap(), open("to").unwrap());
+        let key = "results/a.png";
+        let image = Bytes::from_static(b"an image");
+        from.put(key, image, "image/png").await.unwrap();
+        let target = directory.path().join("to").join(key);
+        std::fs::create_dir(target.parent().unwrap()).unwrap();
+        // A link to itself.
+        symlink(&target, &target).unwrap();
+        let object = ObjectRef {
+            record: String::new(),
+            key: key.to_owned(),
+            bytes: None,
+            lifetime: Lifetime::Kept,
+        };
+        let refused = copy(object.clone(), Timestamp::EPOCH, &from, &to).await;
+        let refused = refused.err().expect("an error").to_string();
+        assert!(refused.contains("looking up"), "{refused}");
+        assert!(target.is_symlink());
+        std::fs::remove_file(&target).unwrap();
+        let copied = copy(object.clone(), Timestamp::EPOCH, &from, &to).await;
+        assert!(matches!(copied, Ok(Outcome::Copied { .. })));
+        let again = copy(object, Timestamp::EPOCH, &from, &to).await;
+        assert!(matches!(again, Ok(Outcome::There)));
+    }
 }

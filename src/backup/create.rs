@@ -1,6 +1,6 @@
 //! Creates a backup from a point-in-time export.
 
-use super::held_copies::HeldCopies;
+use super::held_copies::{HeldCopies, UnreadableCopy};
 use super::keys;
 use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
@@ -11,10 +11,11 @@ use crate::objects::{ERASURE_DELAY, ObjectError, ObjectStorage, is_result};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use std::collections::HashMap;
+use futures_util::{StreamExt as _, stream};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
+use std::mem;
 use std::path::Path;
 use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -25,6 +26,8 @@ use tokio::time::sleep;
 
 /// Further objects of another length than recorded are only counted.
 const MAX_DAMAGED: usize = 100;
+/// The backup stops at this many copies that cannot be read: the location is broken, and each read may take long.
+const MAX_UNREADABLE: usize = 1_000;
 /// Objects copied concurrently.
 pub(super) const CONCURRENCY: usize = 4;
 
@@ -55,10 +58,46 @@ pub struct Contents<'a> {
     pub say: &'a dyn Fn(String),
 }
 
+/// The location holds copies that cannot be read. A backup does not replace them, because the reason may pass.
+#[derive(Debug, thiserror::Error)]
+#[error("{} in {place} cannot be read, so the backup does not replace them", counted(.faults.len(), "copy"))]
+pub struct UnreadableCopies {
+    place: String,
+    /// A sentence for each.
+    pub faults: BTreeSet<String>,
+}
+
+impl UnreadableCopies {
+    /// Adds the fault of a copy.
+    ///
+    /// # Errors
+    /// It is another fault, or one too many.
+    fn add(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
+        let unreadable = error.downcast::<UnreadableCopy>()?;
+        self.faults.insert(unreadable.to_string());
+        match self.faults.len() < MAX_UNREADABLE {
+            true => Ok(()),
+            false => self.none(),
+        }
+    }
+
+    /// # Errors
+    /// There are such copies.
+    fn none(&mut self) -> anyhow::Result<()> {
+        let faults = mem::take(&mut self.faults);
+        let place = self.place.clone();
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(Self { place, faults }.into()),
+        }
+    }
+}
+
 /// Writes a backup. It is complete and durable when this returns. A failure leaves no manifest, and so no backup.
 ///
 /// # Errors
-/// A record, an object or a key file cannot be read or written, or the repository holds a later backup.
+/// A record, an object or a key file cannot be read or written, or the repository holds a later backup. [`UnreadableCopies`] lists all of
+/// them.
 pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
     let id = new_id(contents.taken_at.to_datetime());
     // Otherwise `prune` would remove this backup before older ones, and `restore` would take an older one.
@@ -122,8 +161,15 @@ async fn copy_objects(
     (contents.say)("listing the images in the backup location".into());
     let copies = HeldCopies::list(repository).await?;
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
+    let mut unreadable = UnreadableCopies {
+        place: repository.name().to_owned(),
+        faults: BTreeSet::new(),
+    };
     let (mut first, mut totals) = match contents.running {
-        true => copy_live_objects(contents, objects, &copies, earlier.as_ref()).await?,
+        true => {
+            let earlier = earlier.as_ref();
+            copy_live_objects(contents, objects, &copies, earlier, &mut unreadable).await?
+        }
         false => (HashMap::new(), ObjectTotals::default()),
     };
     let mut earlier = earlier.as_ref().map(ObjectList::new).transpose()?;
@@ -143,7 +189,14 @@ async fn copy_objects(
             copy(contents, objects, &copies, object, known).await
         })
         .buffered(CONCURRENCY);
-    while let Some((listed, outcome)) = copied.try_next().await? {
+    while let Some(outcome) = copied.next().await {
+        let (listed, outcome) = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                unreadable.add(error)?;
+                continue;
+            }
+        };
         totals.add(&listed, outcome);
         match outcome {
             Outcome::Copied | Outcome::Repaired => {
@@ -158,6 +211,7 @@ async fn copy_objects(
         lines.write_all(b"\n")?;
     }
     drop(copied);
+    unreadable.none()?;
     lines.flush()?;
     totals.list = repository.put_file(id, "pictures.jsonl", &list).await?;
     Ok((Some(totals), references.record_count()))
@@ -170,6 +224,7 @@ async fn copy_live_objects(
     objects: &ObjectStorage,
     copies: &HeldCopies<'_>,
     earlier: Option<&File>,
+    unreadable: &mut UnreadableCopies,
 ) -> anyhow::Result<(HashMap<String, ListEntry>, ObjectTotals)> {
     let mut reader = Reader::new(rewind(contents.records)?)?;
     let mut earlier = earlier.map(ObjectList::new).transpose()?;
@@ -180,7 +235,13 @@ async fn copy_live_objects(
         }
         for object in referenced_objects(&entry)? {
             let known = previous_entry(&mut earlier, &object)?;
-            let (listed, outcome) = copy(contents, objects, copies, object, known).await?;
+            let (listed, outcome) = match copy(contents, objects, copies, object, known).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    unreadable.add(error)?;
+                    continue;
+                }
+            };
             totals.add_copy(outcome);
             if listed.left_out.is_none() {
                 there.insert(listed.key.clone(), listed);

@@ -24,6 +24,11 @@ pub struct HeldCopies<'a> {
 
 type Fingerprint = [u8; 16];
 
+/// The location holds a copy that cannot be read. Its others may be readable.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnreadableCopy(String);
+
 impl<'a> HeldCopies<'a> {
     /// Lists the copies. One call returns up to 1,000 of them, while a question about each would be a call.
     ///
@@ -53,7 +58,7 @@ impl<'a> HeldCopies<'a> {
     /// Reads the copy of an object. `None` if there is none.
     ///
     /// # Errors
-    /// The copy cannot be read.
+    /// [`UnreadableCopy`], or the location cannot be reached.
     pub async fn digest(&self, key: &str) -> anyhow::Result<Option<ObjectDigest>> {
         if self.size(key).is_none() {
             return Ok(None);
@@ -61,8 +66,17 @@ impl<'a> HeldCopies<'a> {
         let held = digest(&self.repository.objects, &image_path(key), |_| Ok(())).await;
         match held {
             Err(error) if is_not_found(&error) => Ok(None),
+            Err(error) if self.concerns_one_copy(&error) => {
+                Err(UnreadableCopy(format!("{error:#}")).into())
+            }
             held => held.map(Some),
         }
+    }
+
+    fn concerns_one_copy(&self, error: &anyhow::Error) -> bool {
+        let is_directory = self.repository.directory().is_some();
+        let error = error.downcast_ref::<ObjectError>();
+        is_directory || error.is_none_or(ObjectError::was_answered)
     }
 
     /// Is the copy of an object as it was written? Compares the length, and with `reads_it` also the checksum. `None` if there is none.

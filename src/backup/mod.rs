@@ -26,7 +26,7 @@ mod restore;
 
 pub use affected_backups::affected_backups;
 pub use copy::{CopyTotals, copy_objects};
-pub use create::{Contents, create};
+pub use create::{Contents, UnreadableCopies, create};
 pub use keys::restore_keys;
 pub use manifest::{ADMIN_TOKEN, FILE_SIGNING_KEY, KEY_FILES, Manifest, SECRETS_KEY};
 pub use prune::prune;

@@ -104,6 +104,18 @@ impl ObjectError {
         self
     }
 
+    /// Did the bucket answer the call? Otherwise it answers no other call either.
+    pub fn was_answered(&self) -> bool {
+        use StoreFault::{Unreachable, UnreachableWithoutCredentials};
+        match self {
+            Self::Store { cause, .. } => {
+                !matches!(cause, Unreachable | UnreachableWithoutCredentials)
+            }
+            Self::MissingBucket { .. } => false,
+            _ => true,
+        }
+    }
+
     /// Why the object store cannot be used, for callers: without addresses and paths.
     pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};

@@ -1,8 +1,9 @@
 //! Pauses of backends: jobs move to the other backend of the model, or wait.
 
 use crate::support::options::OneNode;
-use crate::support::{Options, Server, fox, until};
+use crate::support::{Options, Server, clock, fox, until};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const FAST: &str = "/nb/text-generations";
 
@@ -215,4 +216,104 @@ fn reasons_that_no_record_can_hold_are_refused() {
         let reason = sign.repeat(150 / sign.len().max(2));
         patch(&server, json!({"backends": names, "reason": reason}));
     }
+}
+
+#[test]
+fn a_new_reason_does_not_pause_what_another_operator_has_resumed() {
+    let server = Server::with(two());
+    let change_reason = |body: Value| {
+        let call = server.admin("PATCH", "/pause").json(&body);
+        let refused = call.expect(409).json();
+        assert_eq!(refused["code"], "conflict");
+        refused["detail"].as_str().unwrap().to_owned()
+    };
+    let of_backend =
+        json!({"backends": ["second", "builtin"], "reason": "new driver", "if_paused": true});
+    let of_model =
+        json!({"tiers": {"pro": true}, "reasons": {"pro": "new weights"}, "if_paused": true});
+    patch(
+        &server,
+        json!({"backends": ["builtin", "second"], "tiers": {"pro": true}}),
+    );
+    for body in [&of_backend, &of_model] {
+        patch(&server, body.clone());
+    }
+    let pauses = patch(
+        &server,
+        json!({"resume_backends": ["builtin"], "tiers": {"pro": false}}),
+    );
+    let refused = change_reason(of_backend);
+    assert!(
+        refused.contains("the backend builtin is no longer paused"),
+        "{refused}"
+    );
+    let refused = change_reason(of_model);
+    assert!(
+        refused.contains("the model pro is no longer paused"),
+        "{refused}"
+    );
+    let of_service = json!({"project": true, "reason": "repair", "if_paused": true});
+    let refused = change_reason(of_service);
+    assert!(
+        refused.contains("the service is no longer paused"),
+        "{refused}"
+    );
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), pauses);
+}
+
+#[test]
+fn the_switches_show_why_and_since_when_a_backend_is_paused() {
+    let server = Server::with(two());
+    patch(
+        &server,
+        json!({"backends": ["second"], "reason": "new driver"}),
+    );
+    server.clock.advance(Duration::from_secs(60));
+    let pauses = patch(&server, json!({"backends": ["builtin"]}));
+    server.clock.advance(Duration::from_secs(60));
+    let shown = server.admin("GET", "/pause").expect(200).json();
+    assert_eq!(shown, pauses);
+    let expected = json!({
+        "builtin": {"reason": null, "paused_at": "2026-11-18T11:07:40.001Z"},
+        "second": {"reason": "new driver", "paused_at": clock::START},
+    });
+    assert_eq!(shown["backend_pauses"], expected);
+    // A new reason keeps the time.
+    let changed = patch(
+        &server,
+        json!({"backends": ["second"], "reason": "newer driver"}),
+    );
+    let second = &changed["backend_pauses"]["second"];
+    assert_eq!(
+        second,
+        &json!({"reason": "newer driver", "paused_at": clock::START})
+    );
+    let resumed = patch(&server, json!({"resume_backends": ["builtin", "second"]}));
+    let again = server
+        .admin("PUT", "/pause")
+        .json(&changed)
+        .expect(200)
+        .json();
+    let reasons = ["builtin", "second"].map(|name| again["backend_pauses"][name]["reason"].clone());
+    assert_eq!(reasons, [Value::Null, json!("newer driver")]);
+    for (pauses, fault) in [
+        (json!({"second": {"reason": "a"}}), "backend_pauses.second"),
+        (json!({"builtin": "a"}), "backend_pauses.builtin"),
+        (
+            json!({"builtin": {"reason": ""}}),
+            "backend_pauses.builtin.reason",
+        ),
+        (
+            json!({"builtin": {"since": 1}}),
+            "backend_pauses.builtin.since",
+        ),
+        (json!(["builtin"]), "backend_pauses"),
+    ] {
+        let body = json!({"backends": ["builtin"], "backend_pauses": pauses});
+        server
+            .admin("PATCH", "/pause")
+            .json(&body)
+            .invalid(&[fault]);
+    }
+    assert_eq!(resumed.get("backend_pauses"), None);
 }

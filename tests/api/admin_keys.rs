@@ -33,7 +33,7 @@ fn a_key_is_shown_once() {
     let mut expected = json!({
         "key_id": made["key_id"], "account_id": account, "prefix": &text[..7], "system": false, "name": "ci", "models": ["fast", "pro"], "active": true,
         "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": "5.00", "spent": "0.00",
-        "spend_limit_daily": null, "spend_limit_monthly": null, "spent_today": "0.00", "spent_this_month": "0.00",
+        "spend_limit_daily": null, "spend_limit_monthly": null, "spent_today": "0.00", "spent_this_month": "0.00", "reserved": "0.00",
         "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
         "previous_valid_until": null, "created_at": clock::START
     });
@@ -296,4 +296,28 @@ fn the_first_key_is_created_only_once() {
     call.refused(401, "unauthorized");
     // An operator who has removed all keys does not want a new one in the log.
     assert_eq!(first(), None);
+}
+
+#[test]
+fn a_key_shows_what_its_live_jobs_reserve() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let keys = format!("/accounts/{}/keys", customer.account);
+    let other = server.admin("POST", &keys).json(&json!({"name": "other"}));
+    let other = other.expect(201).json();
+    assert_eq!(other["reserved"], "0.00");
+    let reserved = || {
+        let list = server.admin("GET", &keys).expect(200).json();
+        let path = format!("/keys/{}", customer.key_id);
+        let shown = server.admin("GET", &path).expect(200).json();
+        assert_eq!(shown, list["data"][0]);
+        [0, 1].map(|at| list["data"][at]["reserved"].clone())
+    };
+    server.generator.hold();
+    let job = server.generation(&customer, "/nb/text-generations", &fox());
+    let job = job.expect(202).job_id();
+    assert_eq!(reserved(), ["0.039", "0.00"]);
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    assert_eq!(reserved(), ["0.00", "0.00"]);
 }

@@ -19,6 +19,7 @@ mod admin_key_rotation;
 mod admin_keys;
 mod admin_lists;
 mod admin_nodes;
+mod admin_nulls;
 mod admin_pause;
 mod admin_people;
 mod decisions_acceptance;

@@ -77,6 +77,13 @@ fn the_jobs_of_a_person_are_erased_after_a_confirmation() {
         service.json(&with("--yes")),
         json!({"erased": 0, "not_ended": 0})
     );
+    for options in [&with("--yes"), &of_person.to_vec()] {
+        let nothing = service.run(options);
+        assert_eq!(
+            nothing,
+            "no job of the account default matches; nothing is erased\n"
+        );
+    }
     let single = service.run(&["job", "erase", &one]);
     assert_eq!(single, format!("erased the content of {one}\n"));
     assert_eq!(shown(&one)["prompt"], Value::Null);

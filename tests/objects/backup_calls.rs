@@ -127,6 +127,28 @@ async fn a_copy_that_cannot_be_read_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn a_repair_reports_every_copy_that_cannot_be_read_and_repairs_the_others() {
+    let service = Service::with_images(3).await;
+    service.backed_up("data", &[]).await;
+    let images = service.images();
+    let copy = |image: &String| service.path(&format!("kept/pictures/results/{image}"));
+    let intact = std::fs::read(copy(&images[1])).unwrap();
+    change_byte(&copy(&images[1]));
+    let read = |image: &String| format!("GET /pictures/kept/pictures/results/{image}");
+    service.s3.deny([&images[0], &images[2]].map(read));
+    let (well, output) = service.back_up("data", &["--repair"]).await;
+    service.s3.take_calls();
+    assert!(!well, "{output}");
+    for words in ["2 copies in s3://pictures/kept", &images[0], &images[2]] {
+        assert!(output.contains(words), "{words}: {output}");
+    }
+    assert!(!output.contains(&images[1]), "{output}");
+    assert_eq!(std::fs::read(copy(&images[1])).unwrap(), intact);
+    let made = service.backed_up("data", &["--repair"]).await;
+    assert!(made.contains("0 newly copied"), "{made}");
+}
+
+#[tokio::test]
 async fn an_image_of_the_service_that_cannot_be_read_does_not_differ() {
     let service = Service::with_images(1).await;
     let data = |name: &str| service.dir.path().join(name);

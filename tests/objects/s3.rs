@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMultipartOptions, PutPayload};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tintype::objects::{ObjectError, ObjectStorage, RESULTS};
 use tokio::net::TcpListener;
@@ -28,8 +29,8 @@ pub struct S3 {
 #[derive(Default)]
 struct Calls {
     made: Vec<String>,
-    /// A call and the number of its first calls that are answered. Later ones are denied.
-    limit: Option<(String, usize)>,
+    /// Calls, each with the number of its first ones that are answered. Later ones are denied.
+    limits: HashMap<String, usize>,
 }
 
 impl Calls {
@@ -37,8 +38,8 @@ impl Calls {
     fn admits(&mut self, call: String) -> bool {
         self.made.push(call.clone());
         let made = self.made.iter().filter(|it| **it == call).count();
-        let limit = self.limit.as_ref().filter(|(limited, _)| *limited == call);
-        limit.is_none_or(|(_, answered)| made <= *answered)
+        let limit = self.limits.get(&call);
+        limit.is_none_or(|answered| made <= *answered)
     }
 }
 
@@ -89,7 +90,15 @@ impl S3 {
     pub fn deny_after(&self, answered: usize, call: String) {
         *self.calls.lock().unwrap() = Calls {
             made: Vec::new(),
-            limit: Some((call, answered)),
+            limits: HashMap::from([(call, answered)]),
+        };
+    }
+
+    /// Denies these calls from the first one on. Forgets the calls before.
+    pub fn deny(&self, calls: impl IntoIterator<Item = String>) {
+        *self.calls.lock().unwrap() = Calls {
+            made: Vec::new(),
+            limits: calls.into_iter().map(|it| (it, 0)).collect(),
         };
     }
 

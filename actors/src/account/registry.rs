@@ -207,14 +207,39 @@ impl AccountHandle {
         self.reserved_of(key).await
     }
 
-    /// The reserved prices of a key's live jobs. Reads no job, because an account may have very many.
+    /// The same for each of these keys.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn all_reserved_after_commits(
+        &self,
+        keys: &[KeyId],
+    ) -> Result<Vec<Amount>, StoreError> {
+        self.catch_up().await;
+        self.read_reserved(|of| keys.iter().map(|key| of(*key)).collect())
+            .await
+    }
+
     async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
+        self.read_reserved(|of| of(key)).await
+    }
+
+    /// Gives `read` the reserved prices of the live jobs of any key. Reads no job, because an account may have very many.
+    async fn read_reserved<T>(
+        &self,
+        read: impl FnOnce(&dyn Fn(KeyId) -> Amount) -> T,
+    ) -> Result<T, StoreError> {
         if let Some(memory) = self.shared.memory() {
-            return Ok(memory.state.lock().reserved_of(key));
+            let state = memory.state.lock();
+            return Ok(read(&|key| state.reserved_of(key)));
         }
         let AccountSharedState { id, context, .. } = &*self.shared;
         let load = context.process.store.account_load(*id).await?;
-        Ok(load.map_or(Amount::ZERO, |(_, load)| load.reserved_of(key)))
+        let of = |key| match &load {
+            Some((_, load)) => load.reserved_of(key),
+            None => Amount::ZERO,
+        };
+        Ok(read(&of))
     }
 
     /// Refuses `jobs` more jobs that would exceed the live jobs of the account or the key. A hint: the actor decides. `read` contains

@@ -54,6 +54,7 @@ const ACTS: [Act; 20] = [
 /// A backend.
 pub struct SimulatedBackend {
     pub world: World,
+    pub number: usize,
     /// Does the work go on without its caller, so that a later run finds it?
     pub keeps_work: bool,
     /// The timeout of a try.
@@ -62,9 +63,10 @@ pub struct SimulatedBackend {
 }
 
 impl SimulatedBackend {
-    pub fn new(world: &World, keeps_work: bool, timeout: Duration) -> Self {
+    pub fn new(world: &World, number: usize, keeps_work: bool, timeout: Duration) -> Self {
         Self {
             world: world.clone(),
+            number,
             keeps_work,
             timeout,
             down_until: Mutex::new(None),
@@ -97,6 +99,7 @@ impl SimulatedBackend {
 impl Generator for SimulatedBackend {
     fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.world.model.lock().generating(task.job, &task.prompt);
+        self.world.model.lock().attempted(self.number);
         let (world, job, act) = (self.world.clone(), task.job, self.act());
         if self.keeps_work && matches!(act, Act::Image | Act::Slow) {
             return self.resume(job);

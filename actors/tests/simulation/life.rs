@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, DiskFault, Image};
 use crate::generators::{Shelf, SimulatedBackend};
+use crate::model::backend_name;
 use crate::receivers::Receivers;
 use crate::world::World;
 use crate::{clients, keys, operator};
@@ -28,6 +29,10 @@ use tokio::time::{sleep, timeout};
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// The limit of the calm phase. Deliveries that were recorded under a clock that ran ahead wait for long.
 const CALM_MINUTES: u64 = 24 * 60;
+
+/// The backends of each tier, in order of preference.
+pub const ROUTES: [&[usize]; 3] = [&[0], &[1, 0], &[0, 1, 2]];
+pub const RUN_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// The settings of a scenario.
 #[derive(Clone)]
@@ -88,7 +93,8 @@ pub fn live(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Di
             .expect("a runtime")
     };
     let outcome = actix::System::with_tokio_rt(runtime).block_on(life(world, plan, image, ending));
-    world.model.lock().life_begins();
+    let uptime = world.uptime();
+    world.model.lock().life_begins(uptime);
     outcome
 }
 
@@ -153,8 +159,8 @@ fn start(
         .zip(timeouts)
         .enumerate()
         .map(|(at, (slots, timeout))| Backend {
-            name: format!("backend-{at}"),
-            generator: Arc::new(SimulatedBackend::new(world, at == 2, timeout)),
+            name: backend_name(at),
+            generator: Arc::new(SimulatedBackend::new(world, at, at == 2, timeout)),
             slots: *slots,
             is_shared: false,
             timeout,
@@ -165,7 +171,11 @@ fn start(
         model: None,
         weight,
     };
-    let weights = plan.weights;
+    let of_tier = |tier: usize| {
+        let backends = ROUTES[tier].iter();
+        let routes = backends.map(|at| route(*at, plan.weights[*at].filter(|_| tier == 2)));
+        routes.collect()
+    };
     let system = System::start(SystemOptions {
         store: store.clone(),
         jobs: JobOptions {
@@ -174,13 +184,9 @@ fn start(
                 idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
             },
             max_runs: rules.max_runs,
-            run_timeout: Duration::from_secs(150),
+            run_timeout: RUN_TIMEOUT,
             backends: backends.collect(),
-            routes: Routes([
-                vec![route(0, None)],
-                vec![route(1, None), route(0, None)],
-                (0..3).map(|at| route(at, weights[at])).collect(),
-            ]),
+            routes: Routes([0, 1, 2].map(of_tier)),
             job_objects: Arc::new(Shelf {
                 world: world.clone(),
             }),
@@ -283,7 +289,7 @@ async fn act(process: &Process, steps: u64) {
         })
         .await;
         let process = process.clone();
-        match rng.below(49) {
+        match rng.below(52) {
             0..17 => {
                 drop(clients::request(&process).map(|it| spawn_local(clients::send(process, it))))
             }
@@ -303,14 +309,19 @@ async fn act(process: &Process, steps: u64) {
             33..35 => drop(spawn_local(operator::redeliver(process))),
             35 => drop(spawn_local(operator::send_test(process))),
             36 => {
-                let tiers = [0, 1, 2].map(|_| rng.one_in(3));
-                spawn_local(operator::pause(process, tiers));
+                let (project, tiers) = (rng.one_in(6), [0, 1, 2].map(|_| rng.one_in(3)));
+                spawn_local(operator::pause(process, project, tiers));
             }
             37..39 => drop(spawn_local(operator::clean_up(process))),
             39..42 => drop(spawn_local(keys::change(process))),
             42..44 => drop(spawn_local(clients::cancel_batch(process))),
             44..46 => drop(spawn_local(operator::limit(process))),
             46..48 => drop(spawn_local(operator::delete_old_jobs(process))),
+            48..51 => {
+                let all = rng.one_in(5);
+                let paused = [0, 1, 2].map(|_| all || rng.one_in(3));
+                spawn_local(operator::pause_backends(process, paused));
+            }
             _ => {
                 let far = rng.one_in(3);
                 let by = rng.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
@@ -329,7 +340,10 @@ async fn act(process: &Process, steps: u64) {
 async fn calm(process: &Process, disk: &Disk) {
     let world = &process.world;
     world.calm_down();
-    operator::pause(process.clone(), [false; 3]).await;
+    operator::pause(process.clone(), false, [false; 3]).await;
+    // Each tier has a backend in service, which finishes all work.
+    let paused = [false, world.rng.one_in(3), world.rng.one_in(3)];
+    operator::pause_backends(process.clone(), paused).await;
     let repeated: Vec<usize> = {
         let model = world.model.lock();
         let named = model

@@ -2,13 +2,14 @@
 
 use crate::keys;
 use crate::life::Process;
-use crate::model::{DepositRequest, HookChange, amount};
+use crate::model::{DepositRequest, HookChange, amount, backend_name};
 use tintype_actors::account::AccountCommand;
 use tintype_actors::delivery::{DeliveryCommand, RedeliveryChange};
 use tintype_actors::round::decide;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, ToAuditEntry};
+use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AuditId;
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -18,7 +19,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::{AUDIT_LOG, PAUSE, WEBHOOKS};
+use tintype_storage::store::tables::{AUDIT_LOG, BACKEND_PAUSES, PAUSE, WEBHOOKS};
 use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, Write, Writes};
 use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
@@ -245,13 +246,15 @@ pub async fn limit(process: Process) {
     world.trace(format!("an account is limited: {limits:?}"));
 }
 
-/// Pauses or resumes tiers.
-pub async fn pause(process: Process, tiers: [bool; 3]) {
+/// Pauses or resumes the whole service and each tier.
+pub async fn pause(process: Process, project: bool, tiers: [bool; 3]) {
     let pause = Pause {
+        project,
         tiers,
         ..Pause::default()
     };
-    process.world.model.lock().pause_asked(tiers);
+    let covered = tiers.map(|tier| tier || project);
+    process.world.model.lock().pause_asked(covered);
     let (sender, written) = oneshot::channel();
     let done = Box::new(move |outcome: Result<_, _>| {
         // The operator may have gone away.
@@ -263,9 +266,31 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .system
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
-        process.world.trace(format!("paused: {tiers:?}"));
+        process.world.trace(format!("paused: {covered:?}"));
+        if project {
+            process.world.model.lock().count("the service paused");
+        }
         process.system.accounts().publish_pause(pause);
     }
+}
+
+/// Pauses these backends, and resumes the others.
+pub async fn pause_backends(process: Process, asked: [bool; 3]) {
+    let Some(_turn) = turn(&process).await else {
+        return;
+    };
+    let (world, uptime) = (&process.world, process.world.uptime());
+    world.model.lock().backends_pause_asked(asked, uptime);
+    let names = (0..3).filter(|it| asked[*it]).map(backend_name);
+    let paused = names.map(|it| (it, BackendPause::default())).collect();
+    let pauses = BackendPauses { paused };
+    if !write(&process, vec![BACKEND_PAUSES.put(&(), &pauses)]).await {
+        return;
+    }
+    process.system.accounts().publish_backend_pauses(pauses);
+    let uptime = world.uptime();
+    world.model.lock().backends_pause_answered(asked, uptime);
+    world.trace(format!("paused backends: {asked:?}"));
 }
 
 pub async fn redeliver(process: Process) {

@@ -31,7 +31,7 @@ pub struct Scenario {
 pub struct EventCounts(Counts);
 
 /// Events that must happen within a few hundred seeds. Without them the simulation proves little.
-const EXPECTED: [&str; 45] = [
+const EXPECTED: [&str; 48] = [
     "batches accepted",
     "batches replayed",
     "batches canceled",
@@ -77,6 +77,9 @@ const EXPECTED: [&str; 45] = [
     "tests of webhooks",
     "attempts under several secrets",
     "lines of the log",
+    "the service paused",
+    "backends paused",
+    "jobs failed after a wait for the end of a pause",
 ];
 
 impl EventCounts {

@@ -108,6 +108,8 @@ pub struct ApiKey {
     pub spent_today: Money,
     /// The amount spent in the current calendar month (UTC).
     pub spent_this_month: Money,
+    /// Reserved for jobs of the key that have not ended. Each spend limit counts it in addition to the amount spent.
+    pub reserved: Money,
     /// The rate limit. `null`: the limit of the configuration.
     pub rate_limit: Option<Rate>,
     /// IP addresses and ranges that the key may be used from. `null`: any address.
@@ -128,6 +130,7 @@ impl ApiKey {
         key: api_key::ApiKey,
         system: bool,
         spending: &Spending,
+        reserved: Amount,
         last_use: Option<Timestamp>,
         text: Option<String>,
         now: Timestamp,
@@ -147,6 +150,7 @@ impl ApiKey {
             spent: spent(Period::Total),
             spent_today: spent(Period::Day),
             spent_this_month: spent(Period::Month),
+            reserved: reserved.into(),
             rate_limit: key.rate_limit.map(Rate::from),
             allowed_ips: key.range_texts(),
             max_concurrent: key.max_concurrent,

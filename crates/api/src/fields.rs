@@ -78,6 +78,11 @@ impl<'a> Fields<'a> {
         self.faults.add_with(describe);
     }
 
+    /// The names of the unread fields.
+    pub fn names(&self) -> Vec<String> {
+        self.members.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     /// Is the field present and unread?
     pub fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(it, _)| it == name)

@@ -1,20 +1,23 @@
 //! The switches that pause the project, a model or a backend.
 
 use crate::body::Presence;
-use crate::field::{BackendNames, Flag, Nullable, Optional, Reason};
-use crate::fields::Fields;
+use crate::field::{BackendNames, Flag, Kind, Nullable, Optional, Reason};
+use crate::fields::{Fields, shown};
 use crate::schema::{PerTier, object, or_null, with_description};
+use crate::text::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::array;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use tintype_storage::domain::backend_pauses::BackendPauses;
+use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons};
 use tintype_storage::domain::tier::Tier;
 
+const PAUSE_FIELDS: [&str; 2] = ["reason", "paused_at"];
 static SWITCHES: [&str; 4] = ["project", "fast", "quality", "pro"];
 
 /// The pause switches.
@@ -29,9 +32,21 @@ pub struct Switches {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, Option<String>>")]
     pub reasons: Option<BTreeMap<Cow<'static, str>, Option<String>>>,
-    /// The names of the paused backends. `GET /stats` has their reasons. Absent if no backend is paused.
+    /// The names of the paused backends. Absent if no backend is paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<String>,
+    /// Why and since when each of `backends` is paused, by name. Absent if no backend is paused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub backend_pauses: BTreeMap<String, PausedBackend>,
+}
+
+/// The pause of a backend.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PausedBackend {
+    /// The reason, which only operators see. `null`: none was given.
+    pub reason: Option<String>,
+    /// When the pause began. `null`: an earlier version paused the backend and did not record the time.
+    pub paused_at: Option<Moment>,
 }
 
 impl Switches {
@@ -53,8 +68,17 @@ impl Switches {
                 .into(),
             reasons: (pause.reasons != PauseReasons::default()).then(reasons),
             backends: backends.paused.keys().cloned().collect(),
+            backend_pauses: backends.paused.iter().map(paused_backend).collect(),
         }
     }
+}
+
+fn paused_backend((name, pause): (&String, &BackendPause)) -> (String, PausedBackend) {
+    let pause = PausedBackend {
+        reason: pause.reason.clone(),
+        paused_at: pause.since.map(Moment::from),
+    };
+    (name.clone(), pause)
 }
 
 body!(PauseChange {
@@ -67,11 +91,17 @@ body!(PauseChange {
     backends: Optional<BackendNames>,
     /// The names of backends to resume.
     resume_backends: Optional<BackendNames>,
+    /// The reasons of backends in `backends`, as in responses: a response can be sent again. Other backends get `reason`. The times are
+    /// ignored.
+    backend_pauses: Optional<BackendReasons>,
     /// The reason that callers see, for all paused switches without a separate reason. Only operators see that of a backend, which the
     /// call must name.
     reason: Nullable<Reason>,
     /// Reasons of single switches.
     reasons: BySwitch<Nullable<Reason>, 4>,
+    /// `true`: the call only changes the reasons of existing pauses. It fails with `409` and changes nothing if something that it pauses is
+    /// not paused, for example because another operator has resumed it.
+    if_paused: Optional<Flag>,
 });
 
 /// An object with a field for each of the last `N` switches: 3 for the models, 4 for all. Its faults are reported with their paths.
@@ -107,5 +137,55 @@ impl<P: Presence<Value: Default>, const N: usize> Presence for BySwitch<P, N> {
         let of = |name| with_description(P::schema(false), format!("For `{name}`."));
         let members = Self::names().iter().map(|name| (*name, of(name)));
         or_null(object(members.collect(), &[]))
+    }
+}
+
+/// The pauses of backends as in responses, by name. Contains the reasons.
+struct BackendReasons;
+
+impl Kind for BackendReasons {
+    type Value = BTreeMap<String, Option<String>>;
+
+    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<Self::Value> {
+        let Ok(mut object) = Fields::parse(raw.get().as_bytes()) else {
+            fields.fault(name, "must be an object with the names of backends");
+            return None;
+        };
+        let mut reasons = BTreeMap::new();
+        for backend in object.names() {
+            let path = format!("{name}.{}", shown(&backend));
+            let pause = object.raw(&backend);
+            let pause = pause.and_then(|it| Fields::parse(it.get().as_bytes()).ok());
+            let Some(mut pause) = pause else {
+                fields.fault(path, "must be an object with reason and paused_at");
+                continue;
+            };
+            let reason = Optional::<Reason>::take(&mut pause, "reason");
+            pause.raw("paused_at");
+            for fault in pause.finish(&PAUSE_FIELDS).err().unwrap_or_default() {
+                fields.fault(format!("{path}.{}", fault.field), fault.message);
+            }
+            reasons.insert(backend, reason.flatten());
+        }
+        for fault in object.finish(&[]).err().unwrap_or_default() {
+            fields.fault(format!("{name}.{}", fault.field), fault.message);
+        }
+        Some(reasons)
+    }
+
+    fn schema() -> Value {
+        let reason = Optional::<Reason>::schema(false);
+        let time = json!({"type": ["string", "null"]});
+        let members = vec![
+            (
+                PAUSE_FIELDS[0],
+                with_description(reason, "The reason. `null`: none."),
+            ),
+            (
+                PAUSE_FIELDS[1],
+                with_description(time, "As in responses. Ignored."),
+            ),
+        ];
+        json!({"type": "object", "additionalProperties": object(members, &[])})
     }
 }

@@ -1,7 +1,9 @@
 //! `tintype backup`: a consistent copy of a running or stopped server, and the list of copies in a repository.
 
 use super::verify;
-use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create, prune};
+use crate::backup::{
+    Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, UnreadableCopies, create, prune,
+};
 use crate::cli::operator_access::Access;
 use crate::cli::output::{Column, exit_code, list_table, note, print, print_as, print_json};
 use crate::cli::{progress, record_source};
@@ -68,7 +70,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .context("give the repository of the backup")?;
     let config = arguments.access.config()?;
     let create = async |say: &dyn Fn(String)| create_backup(&arguments, &config, &place, say).await;
-    let (manifest, noted) = progress::run("reading records", create)?;
+    let created = progress::run("reading records", create);
+    if let Err(error) = &created
+        && let Some(unreadable) = error.downcast_ref::<UnreadableCopies>()
+    {
+        for fault in &unreadable.faults {
+            note(&format!("UNREADABLE: {fault}"));
+        }
+    }
+    let (manifest, noted) = created?;
     if let Err(error) = noted {
         note(&format!(
             "the metrics and `tintype stats` do not show this backup, because its time could not be recorded: {error:#}"

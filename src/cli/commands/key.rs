@@ -16,12 +16,13 @@ use tintype_storage::domain::time::Timestamp;
 const LOST_TEXT: &str =
     "the value of the new key is lost; get another one with `tintype key rotate`";
 
-const COLUMNS: [Column<ApiKey>; 10] = [
+const COLUMNS: [Column<ApiKey>; 11] = [
     ("KEY", |it| it.key_id.to_string()),
     ("CREATED", |it| it.created_at.to_string()),
     ("ACTIVE", |it| active(it, Timestamp::now()).to_owned()),
     ("MODELS", |it| models(it, ",")),
     ("SPENT", |it| it.spent.to_string()),
+    ("RESERVED", |it| it.reserved.to_string()),
     ("LIMIT", |it| or_dash(limits(it))),
     ("EXPIRES", |it| or_dash(it.expires_at.as_deref())),
     ("LAST USED", |it| or_dash(it.last_used_at.as_deref())),
@@ -225,6 +226,7 @@ fn describe(it: ApiKey) -> String {
             "today",
             Some(&limit(&it.spend_limit_daily, &it.spent_today)),
         ),
+        ("reserved", Some(&it.reserved)),
         ("rate", rate.as_deref()),
         (
             "allowed ips",
@@ -257,7 +259,7 @@ mod tests {
             let key = json!({
                 "key_id": "k1", "account_id": "a1", "prefix": "tt_9Xb1", "system": false, "name": "ci", "models": ["fast"],
                 "active": is_active, "expires_at": expires, "spend_limit": null, "spend_limit_daily": null,
-                "spend_limit_monthly": null, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00",
+                "spend_limit_monthly": null, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00", "reserved": "0.00",
                 "rate_limit": null, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
                 "previous_valid_until": null, "created_at": "t0",
             });
@@ -272,7 +274,7 @@ mod tests {
             let key = json!({
                 "key_id": "k1", "account_id": "a1", "prefix": "tt_9Xb1", "system": false, "name": "ci", "models": ["fast"],
                 "active": true, "expires_at": null, "spend_limit": total, "spend_limit_daily": day,
-                "spend_limit_monthly": month, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00",
+                "spend_limit_monthly": month, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00", "reserved": "0.00",
                 "rate_limit": null, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
                 "previous_valid_until": null, "created_at": "t0",
             });
@@ -295,7 +297,7 @@ mod tests {
         let key = json!({
             "key_id": "k1", "account_id": "a1", "api_key": "tt_2Wa7x", "prefix": "tt_2Wa7", "system": false, "name": "ci", "models": ["fast", "pro"], "active": false,
             "expires_at": "t1", "spend_limit": "5.00", "spend_limit_daily": null, "spend_limit_monthly": "2.00",
-            "spent": "0.50", "spent_today": "0.10", "spent_this_month": "0.20",
+            "spent": "0.50", "spent_today": "0.10", "spent_this_month": "0.20", "reserved": "0.134",
             "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": ["10.0.0.0/8", "::1/128"],
             "max_concurrent": 4,
             "last_used_at": null, "previous_valid_until": "t2", "created_at": "t0",

@@ -1,11 +1,10 @@
 //! `tintype pause`: pauses and resumes a running server or some of its models, and shows all pauses.
 
 use crate::cli::common::Common;
-use crate::cli::operator::read;
 use crate::cli::output::table;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use tintype_api::{Backend, Switches};
+use tintype_api::{PausedBackend, Switches};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -62,12 +61,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Some(change) => operator.patch("/pause", change).await?,
         None => operator.get("/pause").await?,
     };
-    // The switches have only the names of the paused backends.
-    let backends: Vec<Backend> = match common.json || response.get("backends").is_none() {
-        true => Vec::new(),
-        false => read(operator.get("/stats").await?["backends"].take())?,
-    };
-    common.show(response, |pause| describe(pause, &backends))
+    common.show(response, describe)
 }
 
 fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
@@ -84,7 +78,8 @@ fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
     body.into()
 }
 
-fn describe(pause: Switches, backends: &[Backend]) -> String {
+/// The times of pauses are known for backends only.
+fn describe(pause: Switches) -> String {
     let row = |switch: &str| {
         let is_on = match switch {
             PROJECT => pause.project,
@@ -99,17 +94,20 @@ fn describe(pause: Switches, backends: &[Backend]) -> String {
         ]
     };
     let mut rows = SWITCHES.map(row).to_vec();
-    let backend = |name: &String| {
-        let reason = backends.iter().find(|it| it.name == *name);
-        let reason = reason.and_then(|it| it.paused_reason.clone());
+    if pause.backend_pauses.is_empty() {
+        return table(&["WHAT", "STATE", "REASON"], rows);
+    }
+    rows.iter_mut().for_each(|it| it.push(String::new()));
+    let backend = |(name, it): (&String, &PausedBackend)| {
         vec![
             format!("backend {name}"),
             "paused".to_owned(),
-            reason.unwrap_or_default(),
+            it.reason.clone().unwrap_or_default(),
+            it.paused_at.as_deref().unwrap_or_default().to_owned(),
         ]
     };
-    rows.extend(pause.backends.iter().map(backend));
-    table(&["WHAT", "STATE", "REASON"], rows)
+    rows.extend(pause.backend_pauses.iter().map(backend));
+    table(&["WHAT", "STATE", "REASON", "SINCE"], rows)
 }
 
 #[cfg(test)]
@@ -131,6 +129,6 @@ mod tests {
             "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
             "reasons": {"project": null, "fast": "new weights", "quality": null, "pro": null}
         });
-        insta::assert_snapshot!(describe(serde_json::from_value(pause).unwrap(), &[]));
+        insta::assert_snapshot!(describe(serde_json::from_value(pause).unwrap()));
     }
 }

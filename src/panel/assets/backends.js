@@ -48,8 +48,8 @@ const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": 
 /** Asks for the reason, and pauses the backend. Changes the reason of a paused one. */
 function askPause({ name, paused, paused_reason: known }) {
   const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: known ?? "", placeholder: "new driver until 14:00" }), "Shown to operators only.");
-  return dialog({ title: paused ? `Why is ${name} paused?` : `Pause ${name}?`, text: paused ? "The backend stays paused, or is paused again, until you resume it." : "The backend gets no new jobs. Jobs already running on it finish. If all backends of a model are paused, its jobs wait.",
-    confirm: paused ? "Save" : "Pause", success: paused ? "Saved" : "Paused", fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null }) });
+  return dialog({ title: paused ? `Why is ${name} paused?` : `Pause ${name}?`, text: paused ? "The backend stays paused until you resume it." : "The backend gets no new jobs. Jobs already running on it finish. If all backends of a model are paused, its jobs wait.",
+    confirm: paused ? "Save" : "Pause", success: paused ? "Saved" : "Paused", fields: [reason], submit: (data) => call("PATCH", "/pause", { backends: [name], reason: data.get("reason").trim() || null, if_paused: paused }) });
 }
 
 /** Pauses the backend; or resumes it, and changes the reason. */

@@ -33,7 +33,7 @@ export async function key(main, context) {
         found.previous_valid_until ? notice("info", `The old key works until ${moment(found.previous_valid_until)}.`) : null,
         h("div", { class: "halves" },
           h("section", { class: "card stack" }, h("div", { class: "row spread" }, h("h2", {}, "Spent"), h("a", { href: `#/jobs?key=${found.key_id}` }, "Jobs of this key")),
-            used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("Total", found.spent, found.spend_limit)),
+            used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("Total", found.spent, found.spend_limit), used("Reserved for jobs that have not ended", found.reserved, null)),
           h("section", { class: "card" }, h("h2", {}, "Restrictions"), pairs(
             found.system ? null : ["Begins with", prefix(found)],
             ["Key id", copyable(found.key_id, "the key id")],

@@ -16,14 +16,14 @@ export function pauseOf(pause, tier) {
 /** Says that a model of the list of models is paused; `null` if it is not. */
 export const pausedModel = (model) => (model?.paused ? `The ${model.id} model is paused${model.paused_reason ? ` (${model.paused_reason})` : ""}.` : null);
 
-/** Changes one switch only, because others may have changed since the page was loaded. */
-function pausePatch(name, on, reason) {
+/** Changes one switch only, because others may have changed since the page was loaded. A new reason of what was paused then does not pause it again. */
+function pausePatch(name, on, reason, wasOn) {
   const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
-  return on ? { ...body, reasons: { [name]: reason || null } } : body;
+  return on ? { ...body, reasons: { [name]: reason || null }, if_paused: wasOn } : body;
 }
 
 export function switches(pause, reload) {
-  const send = (name, on, reason) => call("PATCH", "/pause", pausePatch(name, on, reason));
+  const send = (name, on, reason) => call("PATCH", "/pause", pausePatch(name, on, reason, isOn(pause, name)));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
       "Shown to callers in the 503 response and in the list of models.");

@@ -1,6 +1,8 @@
 //! Which backends are paused, and why.
 
-use super::pause::{PauseChange, UnnamedPauses};
+use super::pause::{Pause, PauseChange, UnnamedPauses};
+use super::tier::Tier;
+use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +18,8 @@ pub struct BackendPauses {
 pub struct BackendPause {
     /// For operators.
     pub reason: Option<String>,
+    /// When the pause began. An earlier version did not record it.
+    pub since: Option<Timestamp>,
 }
 
 impl BackendPauses {
@@ -30,13 +34,50 @@ impl BackendPauses {
     }
 }
 
+/// A call that may only change existing pauses names one that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is no longer paused, so nothing is changed; pause it again if it should be paused")]
+pub struct NoLongerPaused {
+    what: String,
+}
+
 impl PauseChange {
+    /// Refuses a call that may only change existing pauses if it would begin one.
+    ///
+    /// # Errors
+    /// The first pause that it would begin.
+    pub fn check_paused(
+        &self,
+        models: &Pause,
+        backends: &BackendPauses,
+    ) -> Result<(), NoLongerPaused> {
+        if self.if_paused != Some(true) {
+            return Ok(());
+        }
+        let begins = |named: Option<bool>, is_paused: bool| named == Some(true) && !is_paused;
+        let service = begins(self.project, models.project).then(|| "the service".to_owned());
+        let model = Tier::ALL.into_iter().find(|tier| {
+            let at = tier.index();
+            begins(self.tiers[at], models.tiers[at])
+        });
+        let mut named = self.backends.iter().flatten();
+        let backend = named.find(|name| backends.of(name).is_none());
+        let what = service
+            .or_else(|| model.map(|tier| format!("the model {}", tier.as_str())))
+            .or_else(|| backend.map(|name| format!("the backend {name}")));
+        match what {
+            Some(what) => Err(NoLongerPaused { what }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the changed pauses of backends. A call without a list of backends to pause keeps all pauses, because it may not know of
-    /// them. A pause that stays keeps its reason unless the call names another.
+    /// them. A pause that stays keeps its time, and its reason unless the call names another.
     pub fn apply_to_backends(
         &self,
         before: &BackendPauses,
         unnamed: UnnamedPauses,
+        now: Timestamp,
     ) -> BackendPauses {
         let mut paused = match (unnamed, &self.backends) {
             (UnnamedPauses::Resume, Some(_)) => BTreeMap::new(),
@@ -46,12 +87,14 @@ impl PauseChange {
             paused.remove(name);
         }
         for name in self.backends.iter().flatten() {
-            let pause = match &self.reason {
-                Some(reason) => BackendPause {
-                    reason: reason.clone(),
-                },
-                None => before.of(name).cloned().unwrap_or_default(),
-            };
+            let mut pause = before.of(name).cloned().unwrap_or(BackendPause {
+                reason: None,
+                since: Some(now),
+            });
+            let own = self.backend_pauses.as_ref().and_then(|it| it.get(name));
+            if let Some(reason) = own.or(self.reason.as_ref()) {
+                pause.reason.clone_from(reason);
+            }
             paused.insert(name.clone(), pause);
         }
         BackendPauses { paused }

@@ -2,6 +2,7 @@
 
 use super::tier::Tier;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The operator's pauses. They survive a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -101,10 +102,14 @@ pub struct PauseChange {
     pub backends: Option<Vec<String>>,
     /// The backends to resume, by name.
     pub resume_backends: Option<Vec<String>>,
+    /// The reasons of single backends that the call pauses.
+    pub backend_pauses: Option<BTreeMap<String, Option<String>>>,
     /// The reason of everything that the call pauses without its own reason.
     pub reason: Option<Option<String>>,
     /// Of the project, then in the order of [`Tier::ALL`].
     pub reasons: [Option<Option<String>>; 4],
+    /// May the call only change pauses that exist?
+    pub if_paused: Option<bool>,
 }
 
 impl PauseChange {

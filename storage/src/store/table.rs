@@ -75,8 +75,7 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Sets the readers of earlier formats, oldest first. Only a made-up table of the tests has such formats so far.
-    #[cfg(test)]
+    /// Sets the readers of earlier formats, oldest first.
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
     }

@@ -63,6 +63,10 @@ pub fn generations(tour: &mut Tour<'_>) {
             .json(&tour.example(call).unwrap());
         tour.assert_answer(dry.bearer(&tour.customer.key), "200");
     }
+    for method in ["PUT", "PATCH"] {
+        let reason = json!({"project": true, "reason": "repair", "if_paused": true});
+        tour.assert_answer(server.admin(method, "/pause").json(&reason), "conflict");
+    }
     server.pause(&["project"]);
     for call in &calls {
         tour.assert_answer(tour.valid_request(call), "paused");

@@ -11,7 +11,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::Made;
 
 /// The time after a pause in which a run may still begin, because its commit was in flight.
-const BEGIN_GRACE: i64 = 10_000;
+pub const BEGIN_GRACE: i64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
@@ -59,6 +59,8 @@ impl KnownJob {
 #[derive(Default)]
 pub struct LifeEvents {
     pub(super) begun: bool,
+    /// The uptime at which its run began.
+    pub(super) begun_at: Option<i64>,
     pub cancel_asked: bool,
     /// The stored images, identified by their unique sizes.
     pub(super) kept: Vec<u64>,
@@ -280,6 +282,7 @@ impl Model {
         }
         let life = self.life_events.entry(job.id).or_default();
         let first_of_life = !std::mem::replace(&mut life.begun, true);
+        life.begun_at.get_or_insert(self.uptime);
         let fits = match known.status {
             JobStatus::Queued => {
                 runs == 1 && started_at.millis() >= known.created_at && first_of_life
@@ -300,6 +303,9 @@ impl Model {
                 "job {} went from {:?} to {now:?}",
                 known.number, known.status
             ));
+        }
+        if first_of_life {
+            self.check_backends_of_start(&known);
         }
         if known.status == JobStatus::Queued {
             self.check_turn(&known, begun);
@@ -357,12 +363,17 @@ impl Model {
         };
         let batch_is_canceled = self.of_batch(job.id, |it| it.canceled);
         let may_expire = self.may_expire(job.id);
+        let may_time_out = self.may_time_out(job.id, &known);
         let is_expired = matches!(&job.state, JobState::Failed { error, .. } if error == EXPIRED);
         let life = self.life_events.entry(job.id).or_default();
         let started = match known.status {
             JobStatus::Processing { started_at, .. } => Some(started_at),
             _ => None,
         };
+        let timed_out = FailureKind::TimedOut;
+        let in_pause = may_time_out
+            && matches!(&job.state, JobState::Failed { kind, .. } if *kind == timed_out)
+            && !life.allowed_failures.contains(&timed_out);
         let (done, at, fits) = match (&job.state, known.status) {
             (
                 JobState::Done {
@@ -393,7 +404,9 @@ impl Model {
                     (FailureKind::Interrupted, JobStatus::Processing { runs, .. }) => {
                         runs >= self.rules.max_runs && !life.begun
                     }
-                    (kind, JobStatus::Processing { .. }) => life.allowed_failures.contains(kind),
+                    (kind, JobStatus::Processing { .. }) => {
+                        in_pause || life.allowed_failures.contains(kind)
+                    }
                     _ => false,
                 };
                 let in_order = started_at.map(|it| it.millis()) == started
@@ -413,6 +426,9 @@ impl Model {
                 "job {} went from {:?} to {:?} without cause",
                 known.number, known.status, job.state
             ));
+        }
+        if in_pause {
+            self.count("jobs failed after a wait for the end of a pause");
         }
         self.count(match &job.state {
             _ if is_expired => "jobs expired",

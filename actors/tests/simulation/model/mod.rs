@@ -4,6 +4,7 @@
 //! commit; each must follow from the state before by a step that a request explains. The model reads types of the domain, but calls none
 //! of its functions.
 
+mod backend_pauses;
 mod batches;
 mod ceilings;
 mod deliveries;
@@ -20,12 +21,14 @@ mod records;
 mod requests;
 mod spending;
 
+pub use backend_pauses::backend_name;
 pub use hooks::HookChange;
 pub use jobs::JobStatus;
 pub use keys::{KeyChange, KeyState, Limits};
 pub use records::amount;
 pub use requests::{CallOutcome, DepositRequest, Request};
 
+use backend_pauses::PausedBackends;
 use batches::{JoinedJob, KnownBatch};
 use ceilings::Ceiling;
 use deliveries::Deliveries;
@@ -110,6 +113,7 @@ pub struct Model {
     /// Changes of the paused tiers in this life.
     pauses_asked: Vec<[bool; 3]>,
     paused_since: i64,
+    paused_backends: PausedBackends,
     /// Independent of clock steps.
     uptime: i64,
     /// By how much the clock was set back in total.
@@ -189,6 +193,7 @@ impl Model {
             paused: [false; 3],
             pauses_asked: Vec::new(),
             paused_since: 0,
+            paused_backends: PausedBackends::default(),
             uptime: 0,
             set_back: 0,
             clock_high: 0,
@@ -214,7 +219,8 @@ impl Model {
     }
 
     /// The process starts again and has lost its memory.
-    pub fn life_begins(&mut self) {
+    pub fn life_begins(&mut self, uptime: i64) {
+        self.backend_pauses_of_next_life(uptime);
         let open = self.windows.len() as u64;
         if open > 0 {
             *self.counts.entry("calls without an answer").or_default() += open;
@@ -332,6 +338,7 @@ impl Model {
                         it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));
                     self.paused_since = uptime;
                 }
+                Change::BackendPauses(it) => self.backend_pauses_recorded(it),
             }
         }
         for id in untested {

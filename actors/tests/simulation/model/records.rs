@@ -4,6 +4,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::backend_pauses::BackendPauses;
 use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
@@ -17,9 +18,9 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
     ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
-    BATCH_PROGRESS, BATCHES, DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS,
-    DUE_DELIVERIES, EXPIRIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS, PAUSE,
-    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    BACKEND_PAUSES, BATCH_PROGRESS, BATCHES, DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN,
+    DELIVERY_ACCOUNTS, DUE_DELIVERIES, EXPIRIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS,
+    PAUSE, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
 };
 use tintype_storage::store::{DueEntry, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
@@ -50,6 +51,7 @@ pub enum Change {
     Due(i64, DeliveryId, Option<DueEntry>),
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
+    BackendPauses(Option<BackendPauses>),
     /// By the hash of its text.
     Key([u8; 32], Option<ApiKey>),
     KeyById(KeyId, Option<KeyHash>),
@@ -222,6 +224,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
         b'r' => Change::EarlierText(rest.try_into().ok()?, record(&RETIRED_API_KEYS, value)?),
         b'A' => Change::LogLine(AuditId(id(rest)?), record(&AUDIT_LOG, value)?),
         b's' if rest == b"pause" => Change::Pause(record(&PAUSE, value)?),
+        b's' if rest == b"backend pauses" => Change::BackendPauses(record(&BACKEND_PAUSES, value)?),
         b's' if rest == b"deliveries forgotten before" => {
             Change::ForgottenBefore(record(&DELIVERIES_FORGOTTEN, value)??.millis())
         }

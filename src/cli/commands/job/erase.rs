@@ -79,6 +79,11 @@ async fn erase_matching(erase: &Erase) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
+    if jobs.is_empty() {
+        let account = erase.account.as_deref().unwrap_or_default();
+        let text = format!("no job of the account {account} matches; nothing is erased");
+        return common.confirm(&json!({"erased": 0, "not_ended": 0}), &text);
+    }
     if !erase.yes {
         bail!(
             "{count} ended jobs match; add --yes to erase their content, or --dry-run to list them"

@@ -23,6 +23,7 @@ fn example() -> Value {
         "spent": "0.039",
         "spent_today": "0.039",
         "spent_this_month": "0.039",
+        "reserved": "0.067",
         "rate_limit": {"per_second": 5, "burst": 10},
         "allowed_ips": ["192.0.2.0/24"],
         "max_concurrent": 10,

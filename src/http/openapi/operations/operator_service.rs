@@ -78,6 +78,7 @@ fn switches() -> Value {
         "tiers": {"fast": true, "quality": false, "pro": false},
         "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null},
         "backends": ["builtin"],
+        "backend_pauses": {"builtin": {"reason": "new driver", "paused_at": "2026-11-20T19:11:00.000Z"}},
     })
 }
 
@@ -101,6 +102,7 @@ pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Resume all models", json!({})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
+        .refuses([Code::Conflict])
 }
 
 /// `PATCH /pause`
@@ -114,6 +116,7 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Resume a backend", json!({"resume_backends": ["builtin"]})),
         ])
         .response(builder.response::<Switches>(200, "The new switches.", switches()))
+        .refuses([Code::Conflict])
 }
 
 /// `GET /audit`
