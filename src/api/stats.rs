@@ -15,8 +15,6 @@ use tintype_storage::store::tables::LAST_EXPORT;
 /// The count of pending deliveries stops here.
 const MAX_COUNTED: usize = 10_000;
 
-/// # Errors
-/// The store fails.
 pub async fn stats(core: &Core) -> Result<Stats, Error> {
     let store = core.store.clone();
     let pending = blocking(move || store.pending_deliveries(MAX_COUNTED).wait());

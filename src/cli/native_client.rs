@@ -88,9 +88,6 @@ impl NativeClient {
     }
 
     /// Also returns whether the server answers an earlier submission again.
-    ///
-    /// # Errors
-    /// As [`NativeClient::create_job`].
     pub async fn submit_batch(
         &self,
         body: Body,

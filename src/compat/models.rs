@@ -46,7 +46,6 @@ pub fn unknown_to_openai(model: &str) -> Refusal {
     }
 }
 
-/// `GET {version}/models`
 pub async fn list(
     request: HttpRequest,
     path: web::Path<String>,
@@ -62,7 +61,6 @@ pub async fn list(
     respond(outcome, dialect)
 }
 
-/// `GET {version}/models/{model}`
 pub async fn show(
     request: HttpRequest,
     path: web::Path<(String, String)>,

@@ -34,7 +34,6 @@ const NAMES: &[&str] = &[
     "metadata[]",
 ];
 
-/// `GET /jobs`
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
@@ -59,7 +58,6 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
     Ok(list::page_of_all(jobs, account, window, filter).await?)
 }
 
-/// `GET /jobs/{job_id}`
 pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let record = JobViews::of(&jobs).record(&of.job).await?;
     let store = &jobs.core.store;
@@ -70,19 +68,17 @@ pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     Ok(HttpResponse::Ok().json(record))
 }
 
-/// `DELETE /jobs/{job_id}`: cancels a queued job.
+/// Cancels a queued job.
 pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let job = jobs::cancel(&jobs, &of.caller, of.job.account, of.job.id).await?;
     Ok(HttpResponse::Ok().json(JobViews::of(&jobs).listed(&job).await?))
 }
 
-/// `DELETE /jobs/{job_id}/image`
 pub async fn delete_image(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /jobs/{job_id}/content`
 pub async fn erase(of: OperatorOnly<OfJob>, jobs: web::Data<JobService>) -> HttpResult {
     let job = &of.named.job;
     erasure::jobs::erase(&jobs, &of.caller, job.account, job.id).await?;

@@ -41,7 +41,6 @@ struct AccountListItem {
     low: bool,
 }
 
-/// `GET /accounts?search=&name=&sort=`
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,

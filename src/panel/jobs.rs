@@ -74,7 +74,7 @@ struct JobListItem<'a> {
     favourite: bool,
 }
 
-/// `GET /jobs`: the jobs of all accounts.
+/// The jobs of all accounts.
 pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
     let data = with_account_names(&jobs, &page.items).await?;
@@ -163,7 +163,6 @@ struct NamedKey {
     prefix: String,
 }
 
-/// `PUT /jobs/{job_id}/favourite`.
 pub async fn add_favourite(
     of: OfAccount,
     request: HttpRequest,
@@ -174,7 +173,6 @@ pub async fn add_favourite(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /jobs/{job_id}/favourite`.
 pub async fn remove_favourite(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let id = path_segment(&request, "job_id");
     favourites::remove(&core, &of.caller, of.account.id, id).await?;

@@ -27,7 +27,6 @@ const ACCOUNTS: usize = 100;
 /// Accounts that the file reads at a time.
 const PAGE: usize = 50;
 
-/// `GET /usage`.
 pub async fn show(
     _: OperatorCall,
     request: HttpRequest,
@@ -75,7 +74,7 @@ fn view(core: &Core, days: RangeInclusive<i64>) -> Result<Value, StoreError> {
     Ok(view)
 }
 
-/// `GET /usage.csv`: one line per account, day, key, model and size, ordered by account.
+/// One line per account, day, key, model and size, ordered by account.
 pub async fn csv(
     _: OperatorCall,
     request: HttpRequest,

@@ -18,7 +18,6 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// `GET /accounts/{account_id}/usage`.
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
@@ -30,7 +29,7 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(usage))
 }
 
-/// `GET /accounts/{account_id}/usage.csv`: one line per day, key, model and size.
+/// One line per day, key, model and size.
 pub async fn csv(
     of: OfAccount,
     request: HttpRequest,

@@ -105,17 +105,11 @@ pub fn open_engine_to_fill(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 }
 
 /// Marks the records as incomplete. If this process dies before [`mark_complete`], other processes refuse to use them.
-///
-/// # Errors
-/// The engine fails.
 pub fn mark_incomplete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.put(&(), &Mark)])
 }
 
 /// Marks the records as complete, so that a service may use them.
-///
-/// # Errors
-/// The engine fails.
 pub fn mark_complete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.delete(&())])
 }
@@ -320,9 +314,6 @@ pub fn database_schema() -> String {
 }
 
 /// Does the data directory hold a store? A database reports missing records when it is opened.
-///
-/// # Errors
-/// The data directory cannot be read.
 pub fn has_store(config: &Config) -> io::Result<bool> {
     if config.storage.url.is_some() {
         return Ok(true);

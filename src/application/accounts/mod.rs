@@ -41,9 +41,6 @@ pub fn no_account() -> Error {
 }
 
 /// Finds an account that is visible to the caller.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account, Error> {
     let found = match caller.sees(id) {
         true => core.store.account(id).await?,

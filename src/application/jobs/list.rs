@@ -65,9 +65,6 @@ pub struct IndexBehind {
 }
 
 /// A page of an account's jobs.
-///
-/// # Errors
-/// The store or the object store fails.
 pub async fn page_of(
     jobs: &JobService,
     account: AccountId,
@@ -238,9 +235,6 @@ async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Err
 }
 
 /// A page of the jobs of one account or of all. Runs on the blocking pool, because a filter may scan many.
-///
-/// # Errors
-/// The store or the object store fails.
 pub async fn page_of_all(
     jobs: &Arc<JobService>,
     account: Option<AccountId>,
