@@ -429,7 +429,9 @@ pub trait AnyTable: Sync {
 /// Why a line of JSON cannot be stored as a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordJsonError {
-    #[error("its record is not a valid {kind}: {error}")]
+    #[error(
+        "its record is not a valid {kind}: {error}; if another version wrote the export, use that version"
+    )]
     Invalid {
         /// The table's name.
         kind: &'static str,
