@@ -1,12 +1,13 @@
 //! The account of the caller: its balance, its ledger, its usage, the models it may use, and the key of the call.
 
 use crate::api::responses::models_on_sale;
-use crate::application::accounts::{ledger, usage};
+use crate::application::accounts::ledger;
 use crate::application::core::Core;
 use crate::application::error;
 use crate::application::operations::pause;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
+use crate::application::usage::list as usage;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;

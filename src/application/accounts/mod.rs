@@ -6,7 +6,6 @@ pub(crate) mod deposits;
 pub(crate) mod ledger;
 pub mod panel_key;
 pub(crate) mod statements;
-pub(crate) mod usage;
 
 use self::api_keys::rate_facts;
 use crate::application::caller::Caller;
