@@ -42,6 +42,7 @@ assets!(
     "filters.js",
     "menu.js",
     "density.js",
+    "theme_switch.js",
     "tabs.js",
     "key_form.js",
     "limits.js",
