@@ -14,12 +14,11 @@ use crate::application::services::{AccountService, JobService};
 use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
-use crate::web::queries::paging::{self, to_page};
+use crate::web::queries::paging::{self, to_page, to_page_async};
 use crate::web::submissions::idempotency_key::{self, creation_response};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::future::try_join_all;
-use tintype_api::{AccountErasure, NewAccount, Page, Transaction};
+use tintype_api::{AccountErasure, NewAccount, Transaction};
 use tintype_storage::domain::account::Account;
 
 pub async fn open(
@@ -47,9 +46,8 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> Ht
         }
         None => core.store.accounts(window.limit, window.after).await?,
     };
-    let accounts = page.items.into_iter();
-    let views = try_join_all(accounts.map(|it| responses::account(&core, it)));
-    Ok(HttpResponse::Ok().json(Page::of(views.await?, page.next)))
+    let page = to_page_async(page, async |it| responses::account(&core, it).await);
+    Ok(HttpResponse::Ok().json(page.await?))
 }
 
 pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {

@@ -14,7 +14,7 @@ use crate::web::queries::job_query;
 use crate::web::queries::paging::{self, Page};
 use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use tintype_api::JobRecord;
 use tintype_storage::store::JobPage;
 
@@ -42,10 +42,7 @@ pub async fn list(
     let page = page(&request, &jobs).await?;
     let views = JobViews::of(&jobs);
     let records = page.items.iter().map(|job| views.listed(job));
-    let data = join_all(records)
-        .await
-        .into_iter()
-        .collect::<Result<_, _>>()?;
+    let data = try_join_all(records).await?;
     Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
