@@ -5,7 +5,7 @@ use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
 use crate::application::services::AccountService;
 use crate::compat::state::CompatState;
-use crate::config::{Tier as TierConfig, Tiers};
+use crate::config::{TierConfig, Tiers};
 use crate::web::auth::rate_headers;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
