@@ -16,7 +16,8 @@ use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::try_join_all;
 use tintype_api::JobRecord;
-use tintype_storage::store::JobPage;
+use tintype_storage::domain::job::Job;
+use tintype_storage::store;
 
 /// Includes the parameter names of `GET /api/v1/jobs`.
 const NAMES: &[&str] = &[
@@ -46,7 +47,10 @@ pub async fn list(
     Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
-pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result<JobPage, Problem> {
+pub async fn page(
+    request: &HttpRequest,
+    jobs: &web::Data<JobService>,
+) -> Result<store::Page<Job>, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
     let window = paging::filtered_window(request, NAMES, |name, value| match name {
         "account_id" => query::id(name, value).map(|id| account = Some(id)),
