@@ -16,7 +16,7 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{LOCK_FILE, SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
-use tintype_storage::store::tables::{ACCOUNTS, LAST_EXPORT, UNFINISHED};
+use tintype_storage::store::tables::{ACCOUNTS, LAST_BACKUP_OR_EXPORT, UNFINISHED};
 use tintype_storage::store::{All, Mark};
 
 /// The directory of sled's files, below the data directory.
@@ -304,7 +304,7 @@ pub async fn record_backup(config: &Config, at: Timestamp) -> Result<(), EngineE
         return Ok(());
     };
     let options = database_options(config, url, FailStop::new());
-    let (key, value) = LAST_EXPORT.put(&(), &at);
+    let (key, value) = LAST_BACKUP_OR_EXPORT.put(&(), &at);
     tintype_postgres::write_record(&options, &key, &value.unwrap_or_default()).await
 }
 
