@@ -1,6 +1,6 @@
 //! The catalog of tiers, resolutions and prices, from the configuration.
 
-use crate::config::{Tier as TierConfig, Tiers};
+use crate::config::{TierConfig, Tiers};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, TierOffer};

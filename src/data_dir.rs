@@ -11,9 +11,6 @@ use std::path::Path;
 pub const LOST_AND_FOUND: &str = "lost+found";
 
 /// Creates a missing directory and its missing parents with mode 0700, so that they survive a power cut.
-///
-/// # Errors
-/// The directory cannot be created.
 pub fn create(path: &Path) -> io::Result<()> {
     let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
@@ -33,9 +30,6 @@ pub fn create(path: &Path) -> io::Result<()> {
 }
 
 /// Bytes that an unprivileged process may still write on the file system of this directory.
-///
-/// # Errors
-/// The file system cannot be read.
 pub fn free_bytes(path: &Path) -> nix::Result<u64> {
     let disk = nix::sys::statvfs::statvfs(path)?;
     Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))

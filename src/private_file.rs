@@ -43,9 +43,6 @@ pub fn read(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Reads a file with a secret. Creates a missing one with the bytes of `make`; processes that do so at the same time get the same bytes.
-///
-/// # Errors
-/// Those of [`read`] and of [`create_once`].
 pub fn read_or_create(
     directory: &Path,
     name: &str,
@@ -67,9 +64,6 @@ pub fn read_or_create(
 ///
 /// A hard link gives a complete draft its name: a crash leaves no part of the file, and a link, unlike a rename, never replaces a
 /// file that another process has created meanwhile. A crash can leave the draft, which no process reads.
-///
-/// # Errors
-/// The file cannot be created.
 pub fn create_once(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<bool> {
     let suffix = hex::encode(rand::random::<[u8; 8]>());
     let draft = directory.join(format!("{name}.{suffix}.new"));

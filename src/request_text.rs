@@ -3,6 +3,7 @@
 use crate::objects::{ObjectError, ObjectStorage, REQUEST_TEXTS};
 use bytes::Bytes;
 use tintype_storage::domain::job::{PromptRef, PromptText};
+use tintype_storage::json;
 use uuid::Uuid;
 
 /// Larger texts are stored outside the record. With a callback of 2,048 four-byte characters and 14 input images, a record stays
@@ -16,8 +17,7 @@ pub fn is_too_large(text: &PromptText) -> bool {
 
 /// Stores a text and returns its key.
 pub async fn store(objects: &ObjectStorage, text: &PromptText) -> Result<String, ObjectError> {
-    // Two strings always encode.
-    put(objects, serde_json::to_vec(text).unwrap_or_default()).await
+    put(objects, json::to_bytes(text)).await
 }
 
 /// Are the URLs too large for a record that also holds the text?
@@ -29,8 +29,7 @@ pub fn are_too_large(urls: &[String], text: &PromptText) -> bool {
 
 /// Stores the URLs of input images and returns their key.
 pub async fn store_urls(objects: &ObjectStorage, urls: &[String]) -> Result<String, ObjectError> {
-    // Strings always encode.
-    put(objects, serde_json::to_vec(urls).unwrap_or_default()).await
+    put(objects, json::to_bytes(urls)).await
 }
 
 /// Loads the URLs of input images.

@@ -5,9 +5,6 @@ use tintype_storage::store::{Decision, Store, StoreError};
 use tokio::sync::oneshot;
 
 /// Makes a decision, and returns its outcome once it is durable.
-///
-/// # Errors
-/// The engine fails, or a record is damaged.
 pub async fn decide<D: Decision>(store: &Store, decision: D) -> Result<D::Outcome, StoreError> {
     let (reply, outcome) = oneshot::channel();
     // The waiting task may have ended with the process.

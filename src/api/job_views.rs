@@ -28,9 +28,6 @@ impl<'a> JobViews<'a> {
     }
 
     /// A job in the form of the lookup.
-    ///
-    /// # Errors
-    /// The object store cannot sign the URL.
     pub async fn lookup<'j>(&self, job: &'j Job) -> Result<tintype_api::Job<'j>, Error> {
         let image_url = image_url(self.jobs, job).await?;
         let waiting = self.estimates.waiting(job);
@@ -47,9 +44,6 @@ impl<'a> JobViews<'a> {
     }
 
     /// A job without its prompt if the prompt cannot be read now.
-    ///
-    /// # Errors
-    /// Those of [`Self::lookup`]
     pub async fn listed<'j>(&self, job: &'j Job) -> Result<JobRecord<'j>, Error> {
         let text = self.text(job).await.unwrap_or_default();
         self.with_text(job, text).await

@@ -147,9 +147,6 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
 }
 
 /// Adds what only the operator sees: the backend of the image, or the error of each failed attempt, and what was refunded.
-///
-/// # Errors
-/// The store fails.
 pub async fn for_operator<'a>(
     core: &Core,
     job: &Job,

@@ -10,13 +10,11 @@ use tintype_actors::stats::{RecentFigures, WINDOW};
 use tintype_api::{Backend, BackendError, BackendTries, Stats, Throughput};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::LAST_EXPORT;
+use tintype_storage::store::tables::LAST_BACKUP_OR_EXPORT;
 
 /// The count of pending deliveries stops here.
 const MAX_COUNTED: usize = 10_000;
 
-/// # Errors
-/// The store fails.
 pub async fn stats(core: &Core) -> Result<Stats, Error> {
     let store = core.store.clone();
     let pending = blocking(move || store.pending_deliveries(MAX_COUNTED).wait());
@@ -45,7 +43,10 @@ pub async fn stats(core: &Core) -> Result<Stats, Error> {
         },
         backends: backends.collect(),
         webhooks_pending,
-        last_export_at: LAST_EXPORT.get(&core.store, &()).await?.map(Into::into),
+        last_export_at: LAST_BACKUP_OR_EXPORT
+            .get(&core.store, &())
+            .await?
+            .map(Into::into),
     })
 }
 

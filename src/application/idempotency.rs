@@ -60,9 +60,6 @@ pub async fn find_replay(
 }
 
 /// The record of the first use of a key, also if it was another request.
-///
-/// # Errors
-/// The store fails.
 pub async fn lookup(
     core: &Core,
     call: IdempotentCall,

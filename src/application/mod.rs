@@ -20,6 +20,7 @@ pub(crate) mod people;
 pub mod services;
 pub mod settings;
 pub(crate) mod submission;
+pub(crate) mod usage;
 pub(crate) mod webhooks;
 
 pub use self::caller::Caller;

@@ -71,9 +71,6 @@ pub async fn load(
 }
 
 /// Refuses a mask, for a backend that has no use for one. The tier's next backend may take it.
-///
-/// # Errors
-/// `Unsupported`
 pub fn refuse_mask(task: &GenerationTask) -> Result<(), GenerateError> {
     match task.has_mask {
         true => Err(GenerateError::Unsupported(

@@ -16,9 +16,6 @@ use tintype_storage::domain::tier::Resolution;
 use url::Url;
 
 /// The generator of a configured backend. `all` are the configured backends.
-///
-/// # Errors
-/// See [`BackendSetupError`].
 pub fn generator(
     name: &str,
     backend: &Backend,
@@ -45,9 +42,6 @@ pub fn generator(
 }
 
 /// Probes a configured backend. `models` are the models that the tiers will request; may be empty.
-///
-/// # Errors
-/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     backend: &Backend,

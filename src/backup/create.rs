@@ -330,22 +330,7 @@ async fn copy(
         digest: None,
         left_out: None,
     };
-    let may_be_deleted = || match object.lifetime {
-        Lifetime::Kept => false,
-        Lifetime::Deleted => true,
-        Lifetime::Ended(at) => at < (contents.kept_since)(),
-        Lifetime::Deletable => contents.running,
-    };
-    // Otherwise every later backup would inherit a deleted image.
-    let is_gone = match object.lifetime {
-        Lifetime::Deleted => true,
-        _ if is_result(&listed.key) && may_be_deleted() => {
-            let found = objects.head(&listed.key).await;
-            matches!(found, Err(ObjectError::NotFound { .. }))
-        }
-        _ => false,
-    };
-    if is_gone {
+    if is_deleted_image(contents, objects, &listed.key, object.lifetime).await {
         listed.left_out = Some(OmitReason::Expired);
         return Ok((listed, Outcome::Omitted));
     }
@@ -367,8 +352,9 @@ async fn copy(
     let (bytes, mut chunks) = match objects.sized_chunks(&listed.key).await {
         Ok(opened) => opened,
         Err(ObjectError::NotFound { .. }) => {
-            let is_deleted =
-                was_expired || may_be_deleted() || was_deleted_since(contents, &listed).await;
+            let is_deleted = was_expired
+                || may_be_deleted(contents, object.lifetime)
+                || was_deleted_since(contents, &listed).await;
             listed.left_out = Some(match is_deleted {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
@@ -397,6 +383,33 @@ async fn copy(
     }
     listed.digest = Some(copies.put(&listed.key, chunks).await?);
     Ok((listed, outcome))
+}
+
+/// May the service have deleted an object?
+fn may_be_deleted(contents: &Contents<'_>, lifetime: Lifetime) -> bool {
+    match lifetime {
+        Lifetime::Kept => false,
+        Lifetime::Deleted => true,
+        Lifetime::Ended(at) => at < (contents.kept_since)(),
+        Lifetime::Deletable => contents.running,
+    }
+}
+
+/// Is the object an image that the service has deleted? Otherwise every later backup would inherit it.
+async fn is_deleted_image(
+    contents: &Contents<'_>,
+    objects: &ObjectStorage,
+    key: &str,
+    lifetime: Lifetime,
+) -> bool {
+    match lifetime {
+        Lifetime::Deleted => true,
+        _ if is_result(key) && may_be_deleted(contents, lifetime) => {
+            let found = objects.head(key).await;
+            matches!(found, Err(ObjectError::NotFound { .. }))
+        }
+        _ => false,
+    }
 }
 
 /// Was the object an image that was deleted on demand after the export, or a text of a job that was erased?

@@ -31,9 +31,6 @@ pub struct UnreadableCopy(String);
 
 impl<'a> HeldCopies<'a> {
     /// Lists the copies. One call returns up to 1,000 of them, while a question about each would be a call.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
     pub async fn list(repository: &'a Repository) -> anyhow::Result<Self> {
         let mut sizes = HashMap::new();
         let mut objects = repository.objects.list(IMAGES);
@@ -80,9 +77,6 @@ impl<'a> HeldCopies<'a> {
     }
 
     /// Is the copy of an object as it was written? Compares the length, and with `reads_it` also the checksum. `None` if there is none.
-    ///
-    /// # Errors
-    /// The copy cannot be read.
     pub async fn is_intact(
         &self,
         key: &str,

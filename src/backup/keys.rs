@@ -11,9 +11,6 @@ use std::io;
 use std::path::Path;
 
 /// Copies the existing key files into a backup.
-///
-/// # Errors
-/// A key file cannot be read or written.
 pub async fn copy_in(
     data_dir: &Path,
     repository: &Repository,

@@ -215,9 +215,6 @@ impl ObjectList {
     }
 
     /// Finds the entry of an object, and skips earlier entries. Call it in the order of the records.
-    ///
-    /// # Errors
-    /// As [`ObjectList::read`].
     pub fn find(&mut self, object: &ObjectRef) -> anyhow::Result<Option<ListEntry>> {
         loop {
             let Some(listed) = self.read()? else {

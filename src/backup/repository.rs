@@ -76,9 +76,6 @@ impl Repository {
     }
 
     /// The ids of all complete backups, oldest first.
-    ///
-    /// # Errors
-    /// The repository does not answer.
     pub async fn ids(&self) -> anyhow::Result<BTreeSet<String>> {
         let unreadable = || format!("the backup location {} cannot be read", self.name);
         let mut objects = self.objects.list(BACKUPS);
@@ -173,9 +170,6 @@ impl Repository {
     }
 
     /// Removes the files of a backup. Without a manifest the rest is never used.
-    ///
-    /// # Errors
-    /// The repository does not answer.
     pub async fn remove(&self, id: &str) -> Result<(), ObjectError> {
         let objects: Vec<_> = self
             .objects

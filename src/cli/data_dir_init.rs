@@ -173,8 +173,6 @@ pub enum VaultKeySource {
 }
 
 impl VaultKeySource {
-    /// # Errors
-    /// The store fails.
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
         if VAULT_KEY.get(store, &()).await?.is_some() {
             return Ok(Self::ClusterSecret);

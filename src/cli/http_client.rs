@@ -164,7 +164,7 @@ pub fn did_not_arrive(error: &anyhow::Error) -> bool {
 }
 
 /// Adds [`repeat_advice`] to the error of a request with this key, unless the server certainly did not execute it.
-pub fn lost(mut error: anyhow::Error, idempotency_key: &str) -> anyhow::Error {
+pub fn add_repeat_advice(mut error: anyhow::Error, idempotency_key: &str) -> anyhow::Error {
     if did_not_arrive(&error) {
         return error;
     }

@@ -1,7 +1,7 @@
 //! Client of the native API (`/api/v1`), authenticated by an API key.
 
 use super::http_client::{
-    Body, HttpClient, NotSent, Response, did_not_arrive, is_unanswered, lost,
+    Body, HttpClient, NotSent, Response, add_repeat_advice, did_not_arrive, is_unanswered,
 };
 use super::problem_text::ErrorResponse;
 use anyhow::{Context as _, anyhow, bail, ensure};
@@ -88,9 +88,6 @@ impl NativeClient {
     }
 
     /// Also returns whether the server answers an earlier submission again.
-    ///
-    /// # Errors
-    /// As [`NativeClient::create_job`].
     pub async fn submit_batch(
         &self,
         body: Body,
@@ -213,7 +210,7 @@ impl NativeClient {
                 "{error:#}; {}; check that the server runs and that --server is correct",
                 key.undelivered_advice()
             ),
-            Some(key) => lost(error, &key.text),
+            Some(key) => add_repeat_advice(error, &key.text),
             None => error,
         })
     }

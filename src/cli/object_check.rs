@@ -44,8 +44,6 @@ struct RequiredObject {
 }
 
 impl<'a> RequiredObjects<'a> {
-    /// # Errors
-    /// The store cannot be read.
     pub async fn new(store: &Store, retention: Retention<'a>) -> Result<Self, StoreError> {
         let mut favourites = HashSet::new();
         FAVOURITE_ACCOUNTS
@@ -87,9 +85,6 @@ impl<'a> RequiredObjects<'a> {
     }
 
     /// Adds the texts of batches and the uploaded files.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn add_batches_and_uploads(&mut self, store: &Store) -> Result<(), StoreError> {
         BATCHES
             .each(store, &All, |_, batch| {

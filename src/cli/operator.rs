@@ -1,6 +1,8 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use crate::cli::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, lost};
+use crate::cli::http_client::{
+    Body, HttpClient, NotSent, Response, add_repeat_advice, did_not_arrive,
+};
 use crate::cli::option_names;
 use crate::cli::problem_text::ErrorResponse;
 use crate::config::Secret;
@@ -311,8 +313,8 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
-        let lost = |error| match idempotency_key {
-            Some(key) => lost(error, key),
+        let advise = |error| match idempotency_key {
+            Some(key) => add_repeat_advice(error, key),
             None => error,
         };
         let request = body.unwrap_or_default();
@@ -321,9 +323,9 @@ impl Operator {
             .http
             .send(method, &url, token, body, idempotency_key)
             .await
-            .map_err(|error| self.no_response(lost(error)))?;
+            .map_err(|error| self.no_response(advise(error)))?;
         self.check_token(&response)?;
-        check_status(&response).map_err(|error| name_options(lost(error), &request))?;
+        check_status(&response).map_err(|error| name_options(advise(error), &request))?;
         let bytes = response.body;
         if bytes.is_empty() {
             return Ok(json!(null));
@@ -334,7 +336,7 @@ impl Operator {
                 self.base
             )
         });
-        value.map_err(lost)
+        value.map_err(advise)
     }
 }
 

@@ -26,9 +26,6 @@ pub fn spinner(message: &'static str) -> ProgressBar {
 }
 
 /// Runs work behind a spinner, whose message the work may change.
-///
-/// # Errors
-/// Those of the work.
 pub fn run<T>(
     message: &'static str,
     work: impl AsyncFnOnce(&dyn Fn(String)) -> anyhow::Result<T>,

@@ -5,7 +5,7 @@ use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
 use crate::application::services::AccountService;
 use crate::compat::state::CompatState;
-use crate::config::{Tier as TierConfig, Tiers};
+use crate::config::{TierConfig, Tiers};
 use crate::web::auth::rate_headers;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -46,7 +46,6 @@ pub fn unknown_to_openai(model: &str) -> Refusal {
     }
 }
 
-/// `GET {version}/models`
 pub async fn list(
     request: HttpRequest,
     path: web::Path<String>,
@@ -62,7 +61,6 @@ pub async fn list(
     respond(outcome, dialect)
 }
 
-/// `GET {version}/models/{model}`
 pub async fn show(
     request: HttpRequest,
     path: web::Path<(String, String)>,

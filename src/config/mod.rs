@@ -45,7 +45,7 @@ pub use sections::{
     Limits, Log, LogFormat, Operator, Otlp, Results, Server, Storage, Webhooks,
 };
 pub use source::{DEFAULT_TOML, Sources};
-pub use tiers::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
+pub use tiers::{ASPECT_RATIOS, RESOLUTIONS, TierBackend, TierConfig, Tiers};
 pub use values::random_text;
 
 /// The effective, validated configuration.
@@ -174,7 +174,7 @@ impl Config {
 
     /// The models that only the built-in generator serves, which is not an AI model.
     pub fn demo_models(&self) -> Vec<&'static str> {
-        let is_demo = |tier: &Tier| tier.backends.iter().all(|it| self.is_builtin(it));
+        let is_demo = |tier: &TierConfig| tier.backends.iter().all(|it| self.is_builtin(it));
         let models = self.tiers.iter().into_iter();
         let models = models.filter(|(_, tier)| is_demo(tier));
         models.map(|(name, _)| name).collect()

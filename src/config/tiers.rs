@@ -24,16 +24,16 @@ pub const RESOLUTIONS: [&str; 3] = ["1K", "2K", "4K"];
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tiers {
     /// `/nb`: always 1K.
-    pub fast: Tier,
+    pub fast: TierConfig,
     /// `/nb2`.
-    pub quality: Tier,
+    pub quality: TierConfig,
     /// Unprefixed.
-    pub pro: Tier,
+    pub pro: TierConfig,
 }
 
 impl Tiers {
     /// The tiers with their names, cheapest first.
-    pub fn iter(&self) -> [(&'static str, &Tier); 3] {
+    pub fn iter(&self) -> [(&'static str, &TierConfig); 3] {
         [
             ("fast", &self.fast),
             ("quality", &self.quality),
@@ -43,7 +43,7 @@ impl Tiers {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Tier {
+pub struct TierConfig {
     /// In order of preference: at least one, each of them configured.
     pub backends: Vec<TierBackend>,
     /// Values of [`ASPECT_RATIOS`], at least one of them not `auto`.
@@ -85,7 +85,7 @@ pub(super) fn read(
     let mut taken = ModelLocations::new();
     let mut tier = |name: &'static str| {
         let mut s = s.section(name);
-        let read = Tier {
+        let read = TierConfig {
             backends: s.required(
                 "backends",
                 list(1..=16, |field| entry(field, known, backends)),
@@ -97,7 +97,7 @@ pub(super) fn read(
         };
         let prices = prices(&mut s, &read.resolutions);
         s.finish();
-        Tier { prices, ..read }
+        TierConfig { prices, ..read }
     };
     let tiers = Tiers {
         fast: tier("fast"),

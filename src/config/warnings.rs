@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Config;
 use super::backends::{BUILTIN_BACKEND, Backend, BackendKind};
-use super::tiers::{Tier, TierBackend};
+use super::tiers::{TierBackend, TierConfig};
 
 impl Config {
     /// One sentence per warning, for the operator.
@@ -131,7 +131,7 @@ impl Config {
     }
 
     /// If the first backends of the model hang, the run times out before it tries the last one.
-    fn run_timeout_warning(&self, name: &str, tier: &Tier) -> Option<String> {
+    fn run_timeout_warning(&self, name: &str, tier: &TierConfig) -> Option<String> {
         let entries = tier.backends.iter();
         let all = entries.filter_map(|it| self.backends.get(&it.name));
         let needed: Duration = all.map(|it| it.timeout() * (it.retries() + 1)).sum();

@@ -18,7 +18,6 @@ use crate::web::submissions::batch_lines;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::batch::BatchStatus;
 
-/// `POST /batches`
 pub async fn create(
     principal: Principal,
     request: HttpRequest,
@@ -42,7 +41,6 @@ pub async fn create(
     batch_call::submit(&jobs, &generations, caller, &request, parsed).await
 }
 
-/// `GET /batches`
 pub async fn list(
     principal: Principal,
     request: HttpRequest,
@@ -54,7 +52,7 @@ pub async fn list(
     Ok(no_store::json(responses::batches(&jobs, page).await))
 }
 
-/// `GET /batches/{batch_id}`: responds at once, or waits for the end of the batch if the caller asks for it.
+/// Responds at once, or waits for the end of the batch if the caller asks for it.
 pub async fn show(
     principal: Principal,
     request: HttpRequest,
@@ -83,7 +81,7 @@ pub async fn show(
     Ok(response)
 }
 
-/// `DELETE /batches/{batch_id}`: cancels the queued jobs.
+/// Cancels the queued jobs.
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
@@ -109,7 +107,7 @@ async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResponse {
     no_store::json(responses::batch(jobs, batch).await)
 }
 
-/// `GET /batches/{batch_id}/results`: one line per request, in their order.
+/// One line per request, in their order.
 pub async fn results(
     principal: Principal,
     request: HttpRequest,

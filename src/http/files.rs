@@ -9,7 +9,6 @@ use crate::web::images::thumbnail_query::{self, ThumbnailQuery};
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 
-/// `GET /files/...`
 pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
     let now = jobs.core.now().to_datetime();
     let ThumbnailQuery { thumbnail, rest } = thumbnail_query::parse(request.query_string());

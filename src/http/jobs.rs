@@ -13,7 +13,7 @@ use crate::web::problem::{HttpResult, Problem};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::job::Job;
 
-/// `GET /jobs/{job_id}`: responds at once, or waits for the end of the job if the caller asks for it.
+/// Responds at once, or waits for the end of the job if the caller asks for it.
 pub async fn show(
     principal: Principal,
     request: HttpRequest,
@@ -45,7 +45,7 @@ pub async fn find(principal: &Principal, path: &str, core: &Core) -> Result<Job,
     Ok(jobs::find(core, principal.caller.account(), path).await?)
 }
 
-/// `DELETE /jobs/{job_id}`: cancels a queued job.
+/// Cancels a queued job.
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
@@ -59,7 +59,6 @@ pub async fn cancel(
     respond(&jobs, &job).await
 }
 
-/// `DELETE /jobs/{job_id}/image`
 pub async fn delete_image(
     principal: Principal,
     path: web::Path<String>,

@@ -1,12 +1,13 @@
 //! The account of the caller: its balance, its ledger, its usage, the models it may use, and the key of the call.
 
 use crate::api::responses::models_on_sale;
-use crate::application::accounts::{ledger, usage};
+use crate::application::accounts::ledger;
 use crate::application::core::Core;
 use crate::application::error;
 use crate::application::operations::pause;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
+use crate::application::usage::list as usage;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
@@ -16,7 +17,7 @@ use crate::web::queries::usage_query::{self, UsageQuery};
 use actix_web::{HttpRequest, web};
 use tintype_api::{Balance, OwnKey, Transaction};
 
-/// `GET /balance`: all amounts are from the same point in time.
+/// All amounts are from the same point in time.
 pub async fn balance(principal: Principal, core: web::Data<Core>) -> HttpResult {
     principal.admit()?;
     let account = core.store.account(principal.caller.account()).await?;
@@ -24,7 +25,7 @@ pub async fn balance(principal: Principal, core: web::Data<Core>) -> HttpResult 
     Ok(no_store::json(Balance::from(&account)))
 }
 
-/// `GET /transactions`: newest first.
+/// Newest first.
 pub async fn transactions(
     principal: Principal,
     request: HttpRequest,
@@ -36,7 +37,7 @@ pub async fn transactions(
     Ok(no_store::json(to_page(page, Transaction::from)))
 }
 
-/// `GET /usage`: oldest first.
+/// Oldest first.
 pub async fn daily_usage(
     principal: Principal,
     request: HttpRequest,
@@ -54,7 +55,7 @@ pub async fn daily_usage(
     Ok(no_store::json(Page { data, next_cursor }))
 }
 
-/// `GET /models`: the models with their sizes and prices, always a single page.
+/// The models with their sizes and prices, always a single page.
 pub async fn models(
     principal: Principal,
     core: web::Data<Core>,
@@ -66,7 +67,7 @@ pub async fn models(
     Ok(no_store::json(Page::of(models, None)))
 }
 
-/// `GET /key`: the limits of the caller's own key. `rate_limit` is the effective limit: the key's own or the configured default.
+/// The limits of the caller's own key. `rate_limit` is the effective limit: the key's own or the configured default.
 pub async fn key(principal: Principal, accounts: web::Data<AccountService>) -> HttpResult {
     principal.admit()?;
     let key = &principal.caller.key;

@@ -14,15 +14,13 @@ use crate::application::services::{AccountService, JobService};
 use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly, WithBody};
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
-use crate::web::queries::paging::{self, to_page};
+use crate::web::queries::paging::{self, to_page, to_page_async};
 use crate::web::submissions::idempotency_key::{self, creation_response};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::future::try_join_all;
-use tintype_api::{AccountErasure, NewAccount, Page, Transaction};
+use tintype_api::{AccountErasure, NewAccount, Transaction};
 use tintype_storage::domain::account::Account;
 
-/// `POST /accounts`
 pub async fn open(
     WithBody(OperatorCall(caller), body): WithBody<OperatorCall>,
     request: HttpRequest,
@@ -34,7 +32,6 @@ pub async fn open(
     Ok(creation_response(opened.is_replay).json(account))
 }
 
-/// `GET /accounts?name=`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let mut name = None;
     let window = paging::filtered_window(&request, &["name"], |_, value| {
@@ -49,17 +46,14 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> Ht
         }
         None => core.store.accounts(window.limit, window.after).await?,
     };
-    let accounts = page.items.into_iter();
-    let views = try_join_all(accounts.map(|it| responses::account(&core, it)));
-    Ok(HttpResponse::Ok().json(Page::of(views.await?, page.next)))
+    let page = to_page_async(page, async |it| responses::account(&core, it).await);
+    Ok(HttpResponse::Ok().json(page.await?))
 }
 
-/// `GET /accounts/{account_id}`
 pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(responses::account(&core, of.account).await?))
 }
 
-/// `DELETE /accounts/{account_id}/content`
 pub async fn erase(
     OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
     request: HttpRequest,
@@ -76,7 +70,6 @@ pub async fn erase(
     }))
 }
 
-/// `PATCH /accounts/{account_id}`
 pub async fn change(
     WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfAccount>>,
     accounts: Data<AccountService>,
@@ -85,14 +78,12 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(responses::account(&accounts.core, account).await?))
 }
 
-/// `GET /accounts/{account_id}/transactions`
 pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::from_request(&request)?;
     let page = ledger::page(&core, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(to_page(page, Transaction::from)))
 }
 
-/// `POST /accounts/{account_id}/deposits`
 pub async fn deposit(
     WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfAccount>>,
     request: HttpRequest,
@@ -103,7 +94,6 @@ pub async fn deposit(
     Ok(creation_response(deposited.is_replay).json(Transaction::from(deposited.entry)))
 }
 
-/// `GET /accounts/{account_id}/batches`
 pub async fn batches(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = page_of(&jobs.core, of.account.id, window).await?;

@@ -12,7 +12,7 @@ use tintype_storage::domain::person::PersonId;
 
 const NAMES: &[&str] = &["account_id", "person_id", "action", "from", "to"];
 
-/// `GET /audit`: newest first.
+/// Newest first.
 pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;

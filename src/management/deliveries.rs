@@ -11,28 +11,24 @@ use crate::web::queries::delivery_list;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 
-/// `GET /deliveries`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
     delivery_list::for_all_accounts(&request, &core).await
 }
 
-/// `GET /accounts/{account_id}/deliveries`
 pub async fn list_of_account(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     delivery_list::for_account(of.account.id, &request, &core).await
 }
 
-/// `GET /deliveries/{delivery_id}`
 pub async fn show(of: OfDelivery, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(responses::delivery(&core, of.delivery).await?))
 }
 
-/// `POST /deliveries/{delivery_id}/redeliver`
 pub async fn redeliver(of: OfDelivery, core: Data<Core>) -> HttpResult {
     let delivery = deliveries::redeliver(&core, &of.caller, of.delivery.id).await?;
     Ok(HttpResponse::Accepted().json(responses::delivery(&core, delivery).await?))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`: redelivers failed deliveries created in a time range, newest first. One call scans a bounded
+/// Redelivers failed deliveries created in a time range, newest first. One call scans a bounded
 /// part of the account's log; the next one continues from `next_cursor`.
 pub async fn redeliver_failed(
     of: OfWebhook,

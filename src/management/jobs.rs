@@ -14,9 +14,10 @@ use crate::web::queries::job_query;
 use crate::web::queries::paging::{self, Page};
 use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use tintype_api::JobRecord;
-use tintype_storage::store::JobPage;
+use tintype_storage::domain::job::Job;
+use tintype_storage::store;
 
 /// Includes the parameter names of `GET /api/v1/jobs`.
 const NAMES: &[&str] = &[
@@ -34,7 +35,6 @@ const NAMES: &[&str] = &[
     "metadata[]",
 ];
 
-/// `GET /jobs`
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
@@ -43,14 +43,14 @@ pub async fn list(
     let page = page(&request, &jobs).await?;
     let views = JobViews::of(&jobs);
     let records = page.items.iter().map(|job| views.listed(job));
-    let data = join_all(records)
-        .await
-        .into_iter()
-        .collect::<Result<_, _>>()?;
+    let data = try_join_all(records).await?;
     Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
-pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result<JobPage, Problem> {
+pub async fn page(
+    request: &HttpRequest,
+    jobs: &web::Data<JobService>,
+) -> Result<store::Page<Job>, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
     let window = paging::filtered_window(request, NAMES, |name, value| match name {
         "account_id" => query::id(name, value).map(|id| account = Some(id)),
@@ -59,7 +59,6 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
     Ok(list::page_of_all(jobs, account, window, filter).await?)
 }
 
-/// `GET /jobs/{job_id}`
 pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let record = JobViews::of(&jobs).record(&of.job).await?;
     let store = &jobs.core.store;
@@ -70,19 +69,17 @@ pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     Ok(HttpResponse::Ok().json(record))
 }
 
-/// `DELETE /jobs/{job_id}`: cancels a queued job.
+/// Cancels a queued job.
 pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let job = jobs::cancel(&jobs, &of.caller, of.job.account, of.job.id).await?;
     Ok(HttpResponse::Ok().json(JobViews::of(&jobs).listed(&job).await?))
 }
 
-/// `DELETE /jobs/{job_id}/image`
 pub async fn delete_image(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /jobs/{job_id}/content`
 pub async fn erase(of: OperatorOnly<OfJob>, jobs: web::Data<JobService>) -> HttpResult {
     let job = &of.named.job;
     erasure::jobs::erase(&jobs, &of.caller, job.account, job.id).await?;

@@ -13,7 +13,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::Rotation;
 use tintype_storage::domain::api_key::KeyChange;
 
-/// `POST /accounts/{account_id}/keys`
 pub async fn create(
     WithBody(of, body): WithBody<OfAccount>,
     accounts: Data<AccountService>,
@@ -24,7 +23,6 @@ pub async fn create(
     Ok(HttpResponse::Created().json(responses::api_key(&accounts, key, Some(text)).await?))
 }
 
-/// `GET /accounts/{account_id}/keys`
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
@@ -39,12 +37,10 @@ pub async fn list(
     Ok(HttpResponse::Ok().json(keys))
 }
 
-/// `GET /keys/{key_id}`
 pub async fn show(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
     Ok(HttpResponse::Ok().json(responses::api_key(&accounts, of.key, None).await?))
 }
 
-/// `PATCH /keys/{key_id}`
 pub async fn change(
     WithBody(of, body): WithBody<OfKey>,
     accounts: Data<AccountService>,
@@ -53,7 +49,7 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, None).await?))
 }
 
-/// `POST /keys/{key_id}/rotate`: issues a new value for the key. The old value stays valid for some hours.
+/// Issues a new value for the key. The old value stays valid for some hours.
 pub async fn rotate(
     of: OfKey,
     request: HttpRequest,
@@ -67,7 +63,6 @@ pub async fn rotate(
     Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, Some(text)).await?))
 }
 
-/// `DELETE /keys/{key_id}`
 pub async fn remove(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
     api_keys::delete(&accounts, &of.caller, of.key.id).await?;
     Ok(HttpResponse::NoContent().finish())

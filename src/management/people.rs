@@ -14,7 +14,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
 use tintype_storage::store::tables::PEOPLE;
 
-/// `GET /accounts/{account_id}/people`
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
@@ -28,7 +27,6 @@ pub async fn list(
     Ok(HttpResponse::Ok().json(to_page(page, view)))
 }
 
-/// `GET /accounts/{account_id}/people/{person_id}`
 pub async fn show(
     OfPerson { person, .. }: OfPerson,
     core: Data<Core>,
@@ -37,7 +35,6 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(responses::person(&core, &settings, &person, None)))
 }
 
-/// `POST /accounts/{account_id}/people`
 pub async fn invite(
     WithBody(of, body): WithBody<OfAccount>,
     core: Data<Core>,
@@ -49,7 +46,7 @@ pub async fn invite(
     Ok(HttpResponse::Created().json(view))
 }
 
-/// `POST /accounts/{account_id}/people/{person_id}/invitation`: issues a new link with which a person chooses a password. `revoke` also
+/// Issues a new link with which a person chooses a password. `revoke` also
 /// invalidates their password and sessions at once.
 pub async fn invite_again(
     OfPerson { caller, person }: OfPerson,
@@ -67,7 +64,6 @@ pub async fn invite_again(
     Ok(HttpResponse::Ok().json(view))
 }
 
-/// `PATCH /accounts/{account_id}/people/{person_id}`
 pub async fn change(
     WithBody(OperatorOnly { caller, named: of }, body): WithBody<OperatorOnly<OfPerson>>,
     core: Data<Core>,
@@ -79,13 +75,13 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(responses::person(&core, &settings, &person, None)))
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}`: also ends their sessions at once.
+/// Also ends their sessions at once.
 pub async fn remove(OfPerson { caller, person }: OfPerson, core: Data<Core>) -> HttpResult {
     people::remove(&core, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: ends all sessions of a person, who can sign in again.
+/// Ends all sessions of a person, who can sign in again.
 pub async fn sign_out(
     OperatorOnly {
         caller,

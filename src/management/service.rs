@@ -23,7 +23,6 @@ use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::pause::UnnamedPauses;
 use tintype_storage::domain::time::Timestamp;
 
-/// `GET /pause`
 pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
     let pauses = pause::all(&core).await?;
     Ok(HttpResponse::Ok().json(Switches::new(&pauses.models, &pauses.backends)))
@@ -43,7 +42,6 @@ pub async fn change_pause(
     Ok(HttpResponse::Ok().json(Switches::new(&pauses.models, &pauses.backends)))
 }
 
-/// `POST /backends/{name}/test`
 pub async fn test_backend(
     _: OperatorCall,
     path: Path<String>,
@@ -60,7 +58,6 @@ pub async fn test_backend(
     }))
 }
 
-/// `GET /nodes`
 pub async fn nodes(
     _: OperatorCall,
     request: HttpRequest,
@@ -77,12 +74,10 @@ pub async fn nodes(
     }))
 }
 
-/// `GET /stats`
 pub async fn stats(_: OperatorCall, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(stats::stats(&core).await?))
 }
 
-/// `GET /export`
 pub async fn export(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
@@ -100,7 +95,6 @@ pub async fn export(
         .streaming(blocks))
 }
 
-/// `PUT /backups/{taken_at}`
 pub async fn record_backup(
     OperatorCall(caller): OperatorCall,
     path: Path<String>,

@@ -10,7 +10,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 const NAMES: &[&str] = &["account_id", "from", "to", "lines"];
 
-/// `GET /statements`: oldest account first.
+/// Oldest account first.
 pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let mut filter = StatementFilter::default();
     let take = |name: &str, value: &str| read(&mut filter, name, value);

@@ -14,7 +14,6 @@ use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::store::tables::WEBHOOKS;
 
-/// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
     WithBody(of, body): WithBody<OfAccount>,
     webhooks: Data<WebhookService>,
@@ -24,7 +23,7 @@ pub async fn register(
     Ok(HttpResponse::Created().json(responses::webhook(&webhooks, webhook)?))
 }
 
-/// `GET /accounts/{account_id}/webhooks`, with their secrets
+/// Includes their secrets.
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
@@ -50,12 +49,11 @@ pub async fn list_without_secrets(
     Ok(HttpResponse::Ok().json(to_page(page, Webhook::from)))
 }
 
-/// `GET /webhooks/{webhook_id}`, with its secret
+/// Includes its secret.
 pub async fn show(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
     Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, of.webhook)?))
 }
 
-/// `PATCH /webhooks/{webhook_id}`
 pub async fn change(
     WithBody(of, body): WithBody<OfWebhook>,
     webhooks: Data<WebhookService>,
@@ -65,25 +63,23 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, webhook)?))
 }
 
-/// `DELETE /webhooks/{webhook_id}`
 pub async fn remove(of: OfWebhook, core: Data<Core>) -> HttpResult {
     webhooks::delete(&core, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `POST /webhooks/{webhook_id}/rotate-secret`
 pub async fn rotate(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
     let webhook = webhooks::rotate_secret(&webhooks, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, webhook)?))
 }
 
-/// `POST /webhooks/{webhook_id}/test`: sends a test delivery.
+/// Sends a test delivery.
 pub async fn test(of: OfWebhook, core: Data<Core>) -> HttpResult {
     let delivery = webhooks::test(&core, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }
 
-/// `POST /operator-webhook/test`: sends a test event to the webhook of the configuration.
+/// Sends a test event to the webhook of the configuration.
 pub async fn test_operator(OperatorCall(caller): OperatorCall, core: Data<Core>) -> HttpResult {
     let delivery = operator_events::test(&core, &caller).await?;
     let response = Delivery::new(delivery, Vec::new()).with_event(Some(&EventSubject::Test));

@@ -82,9 +82,6 @@ impl LocalWriter {
 
     /// Writes an object and replaces an existing one. When this returns, the object is complete and durable. Dropping the future does
     /// not cancel the write.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub(super) async fn put(&self, location: Path, bytes: Bytes) -> object_store::Result<()> {
         let (done, outcome) = oneshot::channel();
         let request = WriteRequest {

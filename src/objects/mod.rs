@@ -121,9 +121,6 @@ impl ObjectStorage {
     }
 
     /// As [`ObjectStorage::open`], with `variables` in place of the environment of the process.
-    ///
-    /// # Errors
-    /// As [`ObjectStorage::open`].
     pub fn open_with(
         objects: &str,
         data_dir: &FilePath,
@@ -225,9 +222,6 @@ impl ObjectStorage {
     }
 
     /// Opens an object for reading: its metadata and its bytes as a stream, or a file. A slow reader gets all bytes of the stream.
-    ///
-    /// # Errors
-    /// As [`ObjectStorage::get`].
     pub async fn reader(&self, key: &str) -> Result<GetResult, ObjectError> {
         let location = key::location(key)?;
         let store = self.store();
@@ -245,9 +239,6 @@ impl ObjectStorage {
     }
 
     /// Opens an object for reading piece by piece.
-    ///
-    /// # Errors
-    /// As [`ObjectStorage::get`].
     pub async fn chunks(
         &self,
         key: &str,
@@ -256,9 +247,6 @@ impl ObjectStorage {
     }
 
     /// As [`ObjectStorage::chunks`]. Also returns the length of the object, which saves a call of [`ObjectStorage::head`].
-    ///
-    /// # Errors
-    /// As [`ObjectStorage::get`].
     pub async fn sized_chunks(
         &self,
         key: &str,
@@ -273,9 +261,6 @@ impl ObjectStorage {
     }
 
     /// Size and time of an object.
-    ///
-    /// # Errors
-    /// As [`ObjectStorage::get`].
     pub async fn head(&self, key: &str) -> Result<ObjectMeta, ObjectError> {
         let location = key::location(key)?;
         let result = self.inner.backend.store.head(&location).await;
@@ -355,9 +340,6 @@ impl ObjectStorage {
     }
 
     /// Verifies a URL that [`ObjectStorage::presign`] wrote for the local store. `raw_key` and `query` are still percent-encoded.
-    ///
-    /// # Errors
-    /// As [`signed_url::read`].
     pub fn read_url(
         &self,
         raw_key: &str,

@@ -86,9 +86,6 @@ pub(crate) fn read(
 
 impl ObjectStorage {
     /// Verifies a URL if it has the form of those that [`Self::presign`] writes for the local store; `None` for any other URL.
-    ///
-    /// # Errors
-    /// As [`read`].
     pub fn read_own_url(&self, url: &Url, now: DateTime<Utc>) -> Option<Result<Grant, UrlFault>> {
         if !self.is_local() {
             return None;

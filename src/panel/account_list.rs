@@ -4,10 +4,11 @@ use super::overview::is_low;
 use crate::api::responses;
 use crate::application::accounts::account_list::{self, MatchingAccounts, Sort};
 use crate::application::core::Core;
+use crate::application::error::Error;
 use crate::application::settings::Settings;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult};
-use crate::web::queries::paging::{Page, filtered_window};
+use crate::web::queries::paging::{filtered_window, to_page_async};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -41,7 +42,6 @@ struct AccountListItem {
     low: bool,
 }
 
-/// `GET /accounts?search=&name=&sort=`
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
@@ -53,15 +53,14 @@ pub async fn list(
     let window = filtered_window(&request, &["search", "name", "sort"], take)?;
     let found = account_list::find(&core, move |it| filter.matches(it), sort, window);
     let MatchingAccounts { page, names } = found.await?;
-    let mut data = Vec::with_capacity(page.items.len());
-    for account in page.items {
-        data.push(AccountListItem {
+    let view = async |account: Account| {
+        Ok::<_, Error>(AccountListItem {
             shares_name: names.get(&account.name).is_some_and(|count| *count > 1),
             low: account.active && is_low(&settings, &account),
             account: responses::account(&core, account).await?,
-        });
-    }
-    Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
+        })
+    };
+    Ok(HttpResponse::Ok().json(to_page_async(page, view).await?))
 }
 
 fn read(

@@ -15,7 +15,6 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// `GET /audit`.
 pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;

@@ -31,6 +31,7 @@ use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::json;
 
 async fn find(
     of: &OfAccount,
@@ -47,7 +48,6 @@ struct ListedBatch {
     is_canceled: bool,
 }
 
-/// `GET /batches`.
 pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = batches::page_of(&jobs.core, of.account.id, window).await?;
@@ -72,7 +72,6 @@ struct BatchWithDelivery {
     delivery: Option<Delivery>,
 }
 
-/// `GET /batches/{batch_id}`.
 pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let found = find(&of, &request, core).await?;
@@ -88,7 +87,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     }))
 }
 
-/// `GET /batches/{batch_id}/jobs?status=`, in the order of the requests, because people compare the list with their file.
+/// In the order of the requests, because people compare the list with their file.
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let mut filter = JobFilter::default();
@@ -102,14 +101,14 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
     Ok(HttpResponse::Ok().json(Page::of(data, page.next)))
 }
 
-/// `DELETE /batches/{batch_id}`: cancels the queued jobs.
+/// Cancels the queued jobs.
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
     Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await))
 }
 
-/// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
+/// The body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
 pub async fn create(
     of: OfAccount,
     request: HttpRequest,
@@ -166,7 +165,7 @@ fn table_error(faults: Vec<TableFault>) -> Error {
     Error::invalid(faults.into_iter().map(fault).collect())
 }
 
-/// `GET /batches/{batch_id}/results`: one JSON line per request.
+/// One JSON line per request.
 pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.jsonl", batch.id);
@@ -174,7 +173,7 @@ pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>
     Ok(as_attachment(response, &name))
 }
 
-/// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again. With `?formats=true` the panel learns which of
+/// The failed requests, ready to be submitted again. With `?formats=true` the panel learns which of
 /// them asked for a file format: requests of the native interface cannot.
 pub async fn failed_jobs(
     of: OfAccount,
@@ -192,7 +191,7 @@ pub async fn failed_jobs(
     Ok(as_attachment(response, &name))
 }
 
-/// `GET /batches/{batch_id}/pictures`: the images as a ZIP archive.
+/// The images as a ZIP archive.
 pub async fn images(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
@@ -273,6 +272,5 @@ async fn request_line(jobs: &JobService, job: &Job, with_format: bool) -> Result
         metadata: metadata.and_then(|it| serde_json::from_str(it).ok()),
         output_format: format.map(|it| it.to_string()),
     };
-    // A struct of strings always encodes.
-    Ok(serde_json::to_vec(&line).unwrap_or_default())
+    Ok(json::to_bytes(&line))
 }

@@ -1,22 +1,19 @@
 //! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
-use super::chart_view::{Chart, figures};
-use super::{Panel, hourly};
+use super::Panel;
+use super::chart_view::{Chart, day_figures};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
+use crate::application::usage;
 use crate::web::problem::{FieldFault, Problem};
 use crate::web::queries::day_range::DayRange;
 use crate::web::queries::query;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::Value;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::{AccountId, KeyId};
-use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// Default number of days of a chart, today included.
@@ -70,7 +67,10 @@ pub async fn read(
     span: Span,
 ) -> Result<Chart, Problem> {
     let count = match span {
-        Span::Hours => return hourly::read(panel, core, account, key).await,
+        Span::Hours => {
+            let usage = panel.hourly.clone().read(core, account, key).await?;
+            return Ok(Chart::of_hours(&usage));
+        }
         Span::Days(count) => count,
     };
     let bars = blocking(move || days(&core, account, key, count)).await?;
@@ -90,21 +90,7 @@ fn days(
     count: i64,
 ) -> Result<Vec<Value>, StoreError> {
     let today = core.now().day();
-    let first = today - count + 1;
-    let mut days: BTreeMap<i64, UsageTotals> = BTreeMap::new();
-    core.store
-        .each_daily_usage(account, first..=today, |position, usage| {
-            if key.is_none_or(|it| it == position.key) {
-                days.entry(position.day).or_default().add(usage.totals());
-            }
-            Ok(())
-        })
-        .wait()?;
-    let day = |day: i64| {
-        let totals = days.get(&day).copied().unwrap_or_default();
-        let mut view = figures(&totals);
-        view["day"] = json!(Timestamp::of_day(day).date());
-        view
-    };
-    Ok((first..=today).map(day).collect())
+    let days = today - count + 1..=today;
+    let sums = usage::of_account(core, account, key, days.clone())?;
+    Ok(days.map(|day| day_figures(&sums, day)).collect())
 }

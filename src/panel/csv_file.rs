@@ -15,9 +15,6 @@ pub trait CsvSource: Send + Sized + 'static {
     const CONTENT: &'static str;
 
     /// The lines of the next part, and the source of the rest; `None` at the end. Blocks.
-    ///
-    /// # Errors
-    /// The store fails.
     fn read(self) -> Result<(String, Option<Self>), StoreError>;
 }
 

@@ -34,7 +34,6 @@ const SETTLED_AFTER: [u32; 4] = [3, 9, 27, 81];
 /// Only this many of the newest jobs, favourites, deliveries and audit entries are watched.
 const WATCHED: usize = 30;
 
-/// `GET /accounts/{account_id}/events`.
 pub async fn of_account(
     of: OfAccount,
     visitor: SignedIn,
@@ -43,7 +42,7 @@ pub async fn of_account(
     respond(accounts, &visitor, Some(of.account.id))
 }
 
-/// `GET /events`: changes of the whole service.
+/// Changes of the whole service.
 pub async fn of_service(
     _: OperatorCall,
     visitor: SignedIn,

@@ -7,7 +7,7 @@ use crate::web::images::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-/// `GET /jobs/{job_id}/preview`: the unfinished image of a running job; 204 without one. Calls to this path make the backend send
+/// The unfinished image of a running job; 204 without one. Calls to this path make the backend send
 /// previews.
 pub async fn preview(OfJob { job, .. }: OfJob, core: web::Data<Core>) -> HttpResult {
     Ok(match core.system.preview(job.id) {
@@ -18,7 +18,7 @@ pub async fn preview(OfJob { job, .. }: OfJob, core: web::Data<Core>) -> HttpRes
     })
 }
 
-/// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a converted image.
+/// Converts the image for `?width=` or `?format=`.
 pub async fn image(of: OfJob, request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
     job_image::respond(&request, &jobs, &of.job).await
 }

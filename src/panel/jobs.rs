@@ -19,6 +19,7 @@ use crate::web::queries::job_query;
 use crate::web::queries::paging::Page;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
+use futures_util::future::try_join_all;
 use serde::Serialize;
 use tintype_api::JobRecord;
 use tintype_api::text::{Moment, Money};
@@ -29,16 +30,16 @@ use tintype_storage::store::{StoreError, StoredJob};
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
     let found = list::page_of(&jobs, of.account.id, window, &filter).await?;
-    let views = JobViews::of(&jobs);
     let read = found.jobs.iter().map(StoredJob::read);
     let found_jobs = read.collect::<Result<Vec<Job>, StoreError>>()?;
-    let mut data = Vec::with_capacity(found_jobs.len());
-    for job in &found_jobs {
-        data.push(JobListItem {
+    let (views, store) = (&JobViews::of(&jobs), &jobs.core.store);
+    let views = found_jobs.iter().map(|job| async move {
+        Ok::<_, Error>(JobListItem {
             record: views.listed(job).await?,
-            favourite: jobs.core.store.is_favourite(job.account, job.id).await?,
-        });
-    }
+            favourite: store.is_favourite(job.account, job.id).await?,
+        })
+    });
+    let data = try_join_all(views).await?;
     let next = found.next.map(|id| *id.as_bytes());
     let behind = found.index_behind.map(|it| IndexBehind {
         until: it.until.map(Moment::from),
@@ -74,7 +75,7 @@ struct JobListItem<'a> {
     favourite: bool,
 }
 
-/// `GET /jobs`: the jobs of all accounts.
+/// The jobs of all accounts.
 pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
     let data = with_account_names(&jobs, &page.items).await?;
@@ -163,7 +164,6 @@ struct NamedKey {
     prefix: String,
 }
 
-/// `PUT /jobs/{job_id}/favourite`.
 pub async fn add_favourite(
     of: OfAccount,
     request: HttpRequest,
@@ -174,7 +174,6 @@ pub async fn add_favourite(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /jobs/{job_id}/favourite`.
 pub async fn remove_favourite(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let id = path_segment(&request, "job_id");
     favourites::remove(&core, &of.caller, of.account.id, id).await?;

@@ -8,7 +8,6 @@ use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
-/// `GET /keys/{key_id}`.
 pub async fn show(
     of: OfKey,
     request: HttpRequest,

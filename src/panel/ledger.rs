@@ -23,7 +23,7 @@ const PAGE: usize = 1_000;
 /// A ledger entry shows this many characters of the prompt.
 const PROMPT_CHARS: usize = 120;
 
-/// `GET /transactions`, with the job of each charge and refund.
+/// Includes the job of each charge and refund.
 pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::from_request(&request)?;
     let account = of.account.id;
@@ -70,7 +70,7 @@ async fn job_of_entry(
     }))
 }
 
-/// `GET /ledger.csv`, with the filters of the list. The lines are those of the command line, with the currency.
+/// Takes the filters of the list. The lines are those of the command line, with the currency.
 pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let account = of.account.id;
     let (_, filter) = ledger_query::from_request(&request)?;

@@ -12,7 +12,6 @@ mod csv_file;
 mod events;
 mod form;
 mod guard;
-mod hourly;
 mod job_images;
 mod jobs;
 mod key;
@@ -30,15 +29,16 @@ mod sessions;
 mod settings;
 mod stats;
 mod usage;
-mod usage_sums;
+mod usage_view;
 mod webhook_views;
 mod zip_archive;
 
 pub use routes::configure;
 
+use crate::application::usage::hourly::HourlyReader;
 use crate::cost_cache::CostCache;
-use hourly::HourlyCharts;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The caches of the panel.
 #[derive(Default)]
@@ -47,5 +47,5 @@ pub struct Panel {
     stats: CostCache<(), Value>,
     /// The usage of all accounts, by its first and its last day.
     usage: CostCache<(i64, i64), Value>,
-    hourly: HourlyCharts,
+    hourly: Arc<HourlyReader>,
 }

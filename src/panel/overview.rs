@@ -27,7 +27,6 @@ const DELIVERIES: usize = 1_000;
 /// The balance is low when it pays for fewer images than this at the highest price.
 const LOW_IMAGES: usize = 10;
 
-/// `GET /overview`.
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,

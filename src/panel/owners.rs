@@ -27,20 +27,17 @@ async fn respond(core: &Core, id: AccountId) -> HttpResult {
     }))
 }
 
-/// `GET /jobs/{job_id}/account`.
 pub async fn of_job(_: OperatorCall, path: Path<String>, core: Data<Core>) -> HttpResult {
     let job = jobs::find_in_all(&core, None, jobs::read_id(&path)?).await?;
     respond(&core, job.account).await
 }
 
-/// `GET /batches/{batch_id}/account`.
 pub async fn of_batch(_: OperatorCall, path: Path<String>, core: Data<Core>) -> HttpResult {
     let id = path.parse().map_err(|_| batches::no_batch())?;
     let batch = batches::find_in_all(&core, None, id).await?;
     respond(&core, batch.ok_or_else(batches::no_batch)?.account).await
 }
 
-/// `GET /keys/{key_id}/account`.
 pub async fn of_key(
     OperatorOnly { named, .. }: OperatorOnly<OfKey>,
     core: Data<Core>,

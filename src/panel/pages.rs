@@ -42,6 +42,7 @@ assets!(
     "filters.js",
     "menu.js",
     "density.js",
+    "theme_switch.js",
     "tabs.js",
     "key_form.js",
     "limits.js",
@@ -94,17 +95,15 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
     include_str!("assets/index.html").replace("panel/TAG/", &below_tag)
 });
 
-/// `GET /panel`: the single page, which shows every view.
+/// The single page, which shows every view.
 pub async fn page(request: HttpRequest) -> HttpResult {
     Ok(ASSETS.send(&request, "index.html", PAGE.as_bytes()))
 }
 
-/// `GET /panel/assets/{name}`.
 pub async fn asset(request: HttpRequest) -> HttpResult {
     ASSETS.respond_to_path(&request)
 }
 
-/// `GET /panel/{tag}/{name}`.
 pub async fn tagged_asset(request: HttpRequest) -> HttpResult {
     if path_segment(&request, "tag") != ASSETS.tag() {
         let detail = "another version of the panel has this path; reload the page";

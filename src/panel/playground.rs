@@ -25,7 +25,7 @@ use tintype_storage::domain::request::MAX_INPUTS;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tokio::time::timeout;
 
-/// `GET /models`: the models and their prices.
+/// The models and their prices.
 pub async fn models(
     _: OfAccount,
     core: web::Data<Core>,
@@ -40,7 +40,7 @@ pub async fn models(
     })))
 }
 
-/// `POST /generations/{tier}`: a form with the part `request`, the JSON of a native call, and a part `image` per input
+/// A form with the part `request`, the JSON of a native call, and a part `image` per input
 /// image. The audit log records the person.
 pub async fn create(
     of: OfAccount,

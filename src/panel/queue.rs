@@ -18,7 +18,7 @@ use tintype_storage::store::StoreError;
 /// The page lists this many jobs per model.
 const SHOWN: usize = 50;
 
-/// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
+/// The next jobs of each model, and the number of all queued jobs.
 pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let filter = filter(&request)?;
@@ -52,7 +52,7 @@ async fn models(core: &Core) -> Result<Vec<serde_json::Value>, StoreError> {
     Ok(models)
 }
 
-/// `DELETE /queue?tier=&account_id=&created_before=`: cancels a bounded number of jobs; `more` says whether to call again.
+/// Cancels a bounded number of jobs; `more` says whether to call again.
 pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,

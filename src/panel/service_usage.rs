@@ -5,20 +5,19 @@ use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
-use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
+use super::usage_view::{self, CSV_HEAD, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::core::commit::detached;
 use crate::application::settings::Settings;
+use crate::application::usage;
 use crate::csv_text::quote;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 use std::ops::RangeInclusive;
-use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
 
@@ -27,7 +26,6 @@ const ACCOUNTS: usize = 100;
 /// Accounts that the file reads at a time.
 const PAGE: usize = 50;
 
-/// `GET /usage`.
 pub async fn show(
     _: OperatorCall,
     request: HttpRequest,
@@ -44,38 +42,20 @@ pub async fn show(
 }
 
 fn view(core: &Core, days: RangeInclusive<i64>) -> Result<Value, StoreError> {
-    let mut sums = Sums::default();
-    let mut accounts = Vec::new();
-    let read = core.store.each_account(|account| {
-        let mut total = UsageTotals::default();
-        let read = core
-            .store
-            .each_daily_usage(account.id, days.clone(), |position, usage| {
-                sums.add(position.day, &usage);
-                total.add(usage.totals());
-                Ok(())
-            });
-        read.wait()?;
-        if total != UsageTotals::default() {
-            accounts.push((account.id, account.name, total));
-        }
-        Ok(())
-    });
-    read.wait()?;
-    accounts.sort_by_key(|(.., it)| Reverse((it.spent, it.done)));
-    let lines = accounts.iter().take(ACCOUNTS).map(|(id, name, total)| {
-        let mut line = figures(total);
-        line["account_id"] = json!(id);
-        line["account_name"] = json!(name);
+    let (sums, accounts) = usage::of_all_accounts(core, days.clone())?;
+    let lines = accounts.iter().take(ACCOUNTS).map(|it| {
+        let mut line = figures(&it.totals);
+        line["account_id"] = json!(it.id);
+        line["account_name"] = json!(it.name);
         line
     });
-    let mut view = sums.view(days);
+    let mut view = usage_view::sums(&sums, days);
     view["accounts"] = json!(lines.collect::<Vec<_>>());
     view["account_count"] = json!(accounts.len());
     Ok(view)
 }
 
-/// `GET /usage.csv`: one line per account, day, key, model and size, ordered by account.
+/// One line per account, day, key, model and size, ordered by account.
 pub async fn csv(
     _: OperatorCall,
     request: HttpRequest,

@@ -34,7 +34,7 @@ async fn read<const N: usize>(
     Ok((fields, audit_context::origin(request, accounts)))
 }
 
-/// `POST /session/operator`: signs in with the operator token.
+/// Signs in with the operator token.
 pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
@@ -45,7 +45,7 @@ pub async fn sign_in_operator(
     signed_in(&accounts, session).await
 }
 
-/// `POST /session`: signs in with email address and password.
+/// Signs in with email address and password.
 pub async fn sign_in(
     request: HttpRequest,
     payload: web::Payload,
@@ -106,14 +106,14 @@ async fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Pr
     Ok(all)
 }
 
-/// `GET /sign-in`: what the sign-in page asks for first. While a service has no people, only the operator signs in.
+/// What the sign-in page asks for first. While a service has no people, only the operator signs in.
 pub async fn sign_in_options(core: web::Data<Core>) -> HttpResult {
     // Invited people count.
     let first = PEOPLE.first(&core.store, &All, Direction::Rising).await?;
     Ok(HttpResponse::Ok().json(json!({"has_people": first.is_some()})))
 }
 
-/// `GET /session`: the signed-in visitor.
+/// The signed-in visitor.
 pub async fn show(
     visitor: SignedIn,
     core: web::Data<Core>,
@@ -122,7 +122,6 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user).await?))
 }
 
-/// `DELETE /session`.
 pub async fn sign_out(
     visitor: SignedIn,
     request: HttpRequest,
@@ -133,7 +132,6 @@ pub async fn sign_out(
     Ok(signed_out(&accounts.settings))
 }
 
-/// `DELETE /sessions`.
 pub async fn sign_out_everywhere(
     visitor: SignedIn,
     request: HttpRequest,
@@ -144,7 +142,7 @@ pub async fn sign_out_everywhere(
     Ok(signed_out(&accounts.settings))
 }
 
-/// `POST /session/password`: changes the password and ends all other sessions.
+/// Changes the password and ends all other sessions.
 pub async fn change_password(
     visitor: SignedIn,
     request: HttpRequest,
@@ -175,7 +173,7 @@ fn signed_out(settings: &Settings) -> HttpResponse {
         .finish()
 }
 
-/// `POST /invitation`: shows the invited person. The token is in the body to stay out of logs.
+/// Shows the invited person. The token is in the body to stay out of logs.
 pub async fn show_invitation(
     request: HttpRequest,
     payload: web::Payload,
@@ -192,7 +190,7 @@ pub async fn show_invitation(
     })))
 }
 
-/// `POST /invitation/accept`: sets the password and signs in.
+/// Sets the password and signs in.
 pub async fn accept_invitation(
     request: HttpRequest,
     payload: web::Payload,

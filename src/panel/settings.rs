@@ -7,7 +7,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 
-/// `GET /settings`: the output of `check-config`, with secrets masked.
+/// The output of `check-config`, with secrets masked.
 pub async fn show(_: OperatorCall, settings: Data<Settings>) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({"toml": settings.config.render()})))
 }

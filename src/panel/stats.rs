@@ -44,7 +44,6 @@ async fn disk(settings: &Settings) -> Result<Value, Problem> {
     }))
 }
 
-/// `GET /stats`.
 pub async fn show(
     _: OperatorCall,
     core: Data<Core>,

@@ -4,21 +4,19 @@ use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
-use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
+use super::usage_view::{self, CSV_HEAD, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
+use crate::application::usage;
 use crate::web::auth::access::OfAccount;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use tintype_storage::domain::daily_usage::UsageTotals;
-use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// `GET /accounts/{account_id}/usage`.
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
@@ -30,7 +28,7 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(usage))
 }
 
-/// `GET /accounts/{account_id}/usage.csv`: one line per day, key, model and size.
+/// One line per day, key, model and size.
 pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
@@ -52,28 +50,19 @@ fn view(
 ) -> Result<Value, StoreError> {
     let core = &accounts.core;
     let mut names = Names::default();
-    let mut sums = Sums::default();
-    let mut keys: BTreeMap<KeyId, UsageTotals> = BTreeMap::new();
-    let read = core
-        .store
-        .each_daily_usage(account, days.clone(), |position, usage| {
-            sums.add(position.day, &usage);
-            keys.entry(position.key).or_default().add(usage.totals());
-            Ok(())
-        });
-    read.wait()?;
-    let mut keys: Vec<_> = keys.into_iter().collect();
-    keys.sort_by_key(|(_, it)| std::cmp::Reverse((it.spent, it.done)));
+    let sums = usage::of_account(core, account, None, days.clone())?;
+    let mut keys: Vec<_> = sums.keys.iter().collect();
+    keys.sort_by_key(|(_, it)| usage::by_spend(it));
     let mut by_key = Vec::with_capacity(keys.len());
-    for (key, usage) in keys {
-        let mut line = figures(&usage);
+    for (&key, totals) in keys {
+        let mut line = figures(totals);
         line["key_id"] = json!(key);
         let name = names.key(core, key).wait()?;
         line["key_deleted"] = json!(name.as_ref().is_none_or(|it| it.is_deleted));
         line["key_name"] = json!(name.map(|it| it.name));
         by_key.push(line);
     }
-    let mut view = sums.view(days);
+    let mut view = usage_view::sums(&sums, days);
     view["keys"] = json!(by_key);
     Ok(view)
 }

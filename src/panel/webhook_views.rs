@@ -26,7 +26,7 @@ use tintype_storage::engine::Wait as _;
 /// Fits a delivery with the largest metadata with every character escaped.
 const MAX_BYTES: usize = 256 << 10;
 
-/// `POST /webhooks/{webhook_id}/verify`: verifies a received delivery.
+/// Verifies a received delivery.
 pub async fn verify(
     of: OfWebhook,
     request: HttpRequest,
@@ -48,7 +48,7 @@ pub async fn verify(
     })))
 }
 
-/// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: counts the failed deliveries in a range; `all` is false if there are more than
+/// Counts the failed deliveries in a range; `all` is false if there are more than
 /// one call reads.
 pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let moment = |name: &str| query::parsed(&request, name, query::moment);
@@ -71,7 +71,7 @@ struct Outcomes {
     pending: usize,
 }
 
-/// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
+/// Counts by webhook id. `all` is false if the account has more deliveries than were counted.
 pub async fn outcomes(of: OfAccount, core: Data<Core>) -> HttpResult {
     let read = blocking(move || {
         let newest = core.store.deliveries_of(of.account.id, DELIVERIES, None);
@@ -91,7 +91,6 @@ pub async fn outcomes(of: OfAccount, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(view))
 }
 
-/// `GET /deliveries/{delivery_id}/sent`.
 pub async fn sent_requests(of: OfDelivery, core: Data<Core>) -> HttpResult {
     let id = of.delivery.id;
     let attempts = core.store.attempts(id).await?;
@@ -122,7 +121,7 @@ fn sent_request(id: DeliveryId, attempt: &Attempt) -> Value {
 
 const SHOWN: usize = 5;
 
-/// `GET /operator-webhook`: `url` is null without one.
+/// `url` is null without one.
 pub async fn of_operator(_: OperatorCall, core: Data<Core>) -> HttpResult {
     let mut deliveries = Vec::with_capacity(SHOWN);
     for delivery in core.store.deliveries_of(SERVICE, SHOWN, None).await?.items {

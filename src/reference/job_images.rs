@@ -8,7 +8,6 @@ use crate::web::images::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 
-/// `GET /docs/clients/jobs/{job_id}/picture`
 pub async fn of_client(
     principal: Principal,
     request: HttpRequest,
@@ -20,7 +19,6 @@ pub async fn of_client(
     job_image::respond(&request, &service, &job).await
 }
 
-/// `GET /docs/operator/jobs/{job_id}/picture`
 pub async fn of_any_account(request: HttpRequest, service: web::Data<JobService>) -> HttpResult {
     authenticate_operator(&request).await?;
     let id = jobs::read_id(path_segment(&request, "job_id"))?;

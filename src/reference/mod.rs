@@ -35,6 +35,7 @@ assets!(
     "base.css" from "../panel/assets",
     "theme.js" from "../panel/assets",
     "dom.js" from "../panel/assets",
+    "theme_switch.js" from "../panel/assets",
     "focus.js" from "../panel/assets",
     "icon.svg" from "../panel/assets",
 );

@@ -16,7 +16,7 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{LOCK_FILE, SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
-use tintype_storage::store::tables::{ACCOUNTS, LAST_EXPORT, UNFINISHED};
+use tintype_storage::store::tables::{ACCOUNTS, LAST_BACKUP_OR_EXPORT, UNFINISHED};
 use tintype_storage::store::{All, Mark};
 
 /// The directory of sled's files, below the data directory.
@@ -105,17 +105,11 @@ pub fn open_engine_to_fill(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 }
 
 /// Marks the records as incomplete. If this process dies before [`mark_complete`], other processes refuse to use them.
-///
-/// # Errors
-/// The engine fails.
 pub fn mark_incomplete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.put(&(), &Mark)])
 }
 
 /// Marks the records as complete, so that a service may use them.
-///
-/// # Errors
-/// The engine fails.
 pub fn mark_complete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.delete(&())])
 }
@@ -310,7 +304,7 @@ pub async fn record_backup(config: &Config, at: Timestamp) -> Result<(), EngineE
         return Ok(());
     };
     let options = database_options(config, url, FailStop::new());
-    let (key, value) = LAST_EXPORT.put(&(), &at);
+    let (key, value) = LAST_BACKUP_OR_EXPORT.put(&(), &at);
     tintype_postgres::write_record(&options, &key, &value.unwrap_or_default()).await
 }
 
@@ -320,9 +314,6 @@ pub fn database_schema() -> String {
 }
 
 /// Does the data directory hold a store? A database reports missing records when it is opened.
-///
-/// # Errors
-/// The data directory cannot be read.
 pub fn has_store(config: &Config) -> io::Result<bool> {
     if config.storage.url.is_some() {
         return Ok(true);

@@ -183,9 +183,6 @@ fn add_orphaned_images(
 }
 
 /// Removes old objects that no record names. Returns how many.
-///
-/// # Errors
-/// A store failed.
 pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, SweepError> {
     let age = MIN_AGE + jobs.settings.config.compat.timeout();
     let now = jobs.core.now();

@@ -160,9 +160,6 @@ async fn renew(jobs: &JobService, own: &str) -> Result<(), MarkError> {
 }
 
 /// Removes the token from the mark of the store to which a move has copied the objects.
-///
-/// # Errors
-/// A store failed.
 pub async fn reset(store: &Store, objects: &ObjectStorage) -> Result<(), MarkError> {
     if let Some(own) = own_mark(store).await? {
         write(objects, &own, None).await?;
@@ -171,9 +168,6 @@ pub async fn reset(store: &Store, objects: &ObjectStorage) -> Result<(), MarkErr
 }
 
 /// Copies the tokens to moved records whose objects stay.
-///
-/// # Errors
-/// An engine failed.
 pub async fn copy_tokens(from: &Store, to: &Store) -> Result<(), MarkError> {
     let tokens = tokens(from).await?;
     if !tokens.is_empty() {

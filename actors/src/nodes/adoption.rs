@@ -22,9 +22,6 @@ use tintype_storage::store::{
 const STEP: usize = 250;
 
 /// Returns once the store is a shared one.
-///
-/// # Errors
-/// The engine fails, or a record is damaged.
 pub async fn adopt(store: &Store) -> Result<(), StoreError> {
     let mut begun = false;
     while ADOPTION.get(store, &()).await?.unwrap_or_default() != Adoption::Done {

@@ -25,9 +25,6 @@ pub enum LockOutcome {
 }
 
 /// Takes a lock for a node, if it is free. Taking a lock again succeeds.
-///
-/// # Errors
-/// The engine fails, or a record is damaged.
 pub async fn take(store: &Store, node: NodeId, name: LockName) -> Result<LockOutcome, StoreError> {
     decide(store, TakeLock { node, name }).await
 }

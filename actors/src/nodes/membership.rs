@@ -171,9 +171,6 @@ impl Membership {
 }
 
 /// Lets the jobs that a stopping node has taken and not finished go on at other nodes.
-///
-/// # Errors
-/// The engine fails.
 pub async fn return_jobs(store: &Store, node: NodeId) -> Result<(), StoreError> {
     requeue_jobs(store, node, Departure::Stopping)
         .await
@@ -181,9 +178,6 @@ pub async fn return_jobs(store: &Store, node: NodeId) -> Result<(), StoreError> 
 }
 
 /// Removes a node that takes no more jobs, once it holds no lock. The jobs that it still has go on at other nodes.
-///
-/// # Errors
-/// The engine fails.
 pub async fn leave(store: &Store, node: NodeId) -> Result<(), StoreError> {
     requeue_jobs(store, node, Departure::Leaving)
         .await

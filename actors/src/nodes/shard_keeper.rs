@@ -19,9 +19,6 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 /// The number of pending deliveries in the shards that a node holds.
-///
-/// # Errors
-/// The engine fails, or a record is damaged.
 pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, StoreError> {
     let own = SHARD_HOLDERS.all(store).await?.into_iter();
     let own = own.filter(|(_, holder)| holder.0 == Some(node));

@@ -79,9 +79,6 @@ pub trait JobQueue: Send + Sync {
     fn slot_freed(&self) {}
 
     /// Reads the newest commits of other nodes, which lookups otherwise miss for a moment. Returns the number of entries that it lists.
-    ///
-    /// # Errors
-    /// The engine fails, or a record is damaged.
     fn refresh<'a>(&'a self, _store: &'a Store) -> BoxFuture<'a, Result<usize, StoreError>> {
         ready(Ok(0)).boxed()
     }

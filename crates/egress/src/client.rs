@@ -79,15 +79,10 @@ pub struct Client {
 
 impl Client {
     /// A client with the system's resolver.
-    ///
-    /// # Errors
-    /// See [`SetupError`].
     pub fn new(options: ClientOptions) -> Result<Self, SetupError> {
         Self::with_resolver(options, Arc::new(SystemResolver::default()))
     }
 
-    /// # Errors
-    /// See [`SetupError`].
     pub fn with_resolver(
         options: ClientOptions,
         resolver: Arc<dyn Resolve>,
@@ -159,9 +154,6 @@ impl Client {
     /// The client resolves and checks the host nevertheless, and uses only a connection to an address that passes. If the connection
     /// turns out to be closed before the whole request is written, a new connection replaces it. A request that was written
     /// completely is never sent again, because the server may have acted on it.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
     pub async fn send_pooled(
         &self,
         method: Method,

@@ -66,9 +66,6 @@ pub fn parse_url(text: &str) -> Result<Url, UrlError> {
 
 /// Resolves the `Location` of a redirect against the redirecting URL, under the rules of [`parse_url`]. Relative references are
 /// valid, and the case of the scheme does not matter.
-///
-/// # Errors
-/// As [`parse_url`].
 pub fn resolve_location(base: &Url, location: &str) -> Result<Url, UrlError> {
     if location.chars().nth(MAX_URL_CHARS).is_some() {
         return Err(UrlError::Length);

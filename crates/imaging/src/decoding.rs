@@ -103,9 +103,6 @@ pub fn open<'a>(
 }
 
 /// Reads the header of an image of any known format.
-///
-/// # Errors
-/// As [`open`].
 pub fn open_any<'a>(
     permit: &DecodePermit,
     bytes: &'a [u8],

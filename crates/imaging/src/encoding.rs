@@ -36,9 +36,6 @@ pub enum PngEffort {
 }
 
 /// Encodes a part of an image as PNG.
-///
-/// # Errors
-/// See [`EncodeError`].
 pub fn png(pixels: &Pixels, part: Rect, effort: PngEffort) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     let mut info = Info::with_size(part.width, part.height);
@@ -66,9 +63,6 @@ pub fn png(pixels: &Pixels, part: Rect, effort: PngEffort) -> Result<Vec<u8>, En
 
 /// Encodes a part of an image as JPEG, on white. The quality is from 0 to 100. `software` is the program that the file names as
 /// its maker, in ASCII.
-///
-/// # Errors
-/// See [`EncodeError`].
 pub fn jpeg(
     pixels: &Pixels,
     part: Rect,
@@ -83,9 +77,6 @@ pub fn jpeg(
 }
 
 /// Encodes a part of an image as lossless WebP. `software` is the program that the file names as its maker, in ASCII.
-///
-/// # Errors
-/// See [`EncodeError`].
 pub fn webp(pixels: &Pixels, part: Rect, software: Option<&str>) -> Result<Vec<u8>, EncodeError> {
     let mut upright = Vec::new();
     each_row(pixels, part, |row| {

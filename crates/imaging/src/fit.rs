@@ -52,9 +52,6 @@ impl From<DecodeError> for Unfit {
 }
 
 /// Converts an image for its receiver, and makes it upright: few receivers apply the Exif orientation.
-///
-/// # Errors
-/// See [`Unfit`].
 pub fn fit(
     permit: &DecodePermit,
     bytes: Bytes,

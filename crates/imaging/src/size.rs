@@ -28,8 +28,6 @@ pub enum SizeFault {
 }
 
 impl Size {
-    /// # Errors
-    /// See [`SizeFault`].
     pub fn check(self, max_pixels: u64) -> Result<Self, SizeFault> {
         let Self { width, height } = self;
         if width == 0 || height == 0 {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use tintype_api::fault_list::FaultList;
 use tintype_api::fields::{nearest, shown};
+use tintype_storage::json;
 
 /// A field whose cell contains a list, separated by whitespace.
 const LIST: &str = "input_images_urls";
@@ -187,9 +188,8 @@ fn request(header: &[&str], row: &[String]) -> Result<String, String> {
             ));
         }
     }
-    // Strings and parsed JSON always serialize. A line break can only be between the tokens of the metadata: it is escaped elsewhere.
-    let json = serde_json::to_string(&request).unwrap_or_default();
-    Ok(json.replace(['\n', '\r'], " "))
+    // A line break can only be between the tokens of the metadata: it is escaped elsewhere.
+    Ok(json::to_text(&request).replace(['\n', '\r'], " "))
 }
 
 #[cfg(test)]

@@ -32,9 +32,6 @@ pub struct MatchingAccounts {
 }
 
 /// Finds the accounts that match.
-///
-/// # Errors
-/// The store fails.
 pub async fn find(
     core: &Arc<Core>,
     matches: impl Fn(&Account) -> bool + Send + 'static,

@@ -29,9 +29,6 @@ pub fn no_key() -> Error {
 }
 
 /// Finds a key that is visible to the caller, with the hash of its value.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(core: &Core, caller: &Caller, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
     let found = core.store.key(id).await?;
     let seen = found.filter(|(_, key)| caller.sees(key.account));

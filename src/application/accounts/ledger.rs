@@ -46,9 +46,6 @@ impl LedgerFilter {
 }
 
 /// A page of matching entries.
-///
-/// # Errors
-/// The store fails.
 pub async fn page(
     core: &Core,
     account: AccountId,

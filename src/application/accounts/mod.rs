@@ -6,7 +6,6 @@ pub(crate) mod deposits;
 pub(crate) mod ledger;
 pub mod panel_key;
 pub(crate) mod statements;
-pub(crate) mod usage;
 
 use self::api_keys::rate_facts;
 use crate::application::caller::Caller;
@@ -41,9 +40,6 @@ pub fn no_account() -> Error {
 }
 
 /// Finds an account that is visible to the caller.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account, Error> {
     let found = match caller.sees(id) {
         true => core.store.account(id).await?,

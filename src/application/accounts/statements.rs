@@ -30,9 +30,6 @@ pub struct StatementFilter {
 }
 
 /// The statements of accounts that were opened before the end of the range, oldest account first.
-///
-/// # Errors
-/// The store fails.
 pub async fn page(
     core: &Core,
     window: Window,

@@ -62,9 +62,6 @@ impl Caller {
     }
 
     /// Permits an operator's action and returns its audit context.
-    ///
-    /// # Errors
-    /// `Forbidden`
     pub fn require_operator(&self) -> Result<&AuditContext, Error> {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
@@ -75,9 +72,6 @@ impl Caller {
     }
 
     /// Permits a change in an account and returns its audit context.
-    ///
-    /// # Errors
-    /// `Forbidden`
     pub fn authorize_change(&self, account: &Account) -> Result<&AuditContext, Error> {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
@@ -92,9 +86,6 @@ impl Caller {
 
     /// [`Self::authorize_change`] by account id. Reads the person's record again, so that a call that arrived slowly changes nothing
     /// after the person has lost the access.
-    ///
-    /// # Errors
-    /// `Forbidden`
     pub async fn reauthorize_change(
         &self,
         core: &Core,
@@ -111,9 +102,6 @@ impl Caller {
     }
 
     /// Permits a change of a job in a visible account, and returns the context of its audit entry. API keys cause no entry.
-    ///
-    /// # Errors
-    /// `Forbidden`
     pub async fn authorize_job_change(
         &self,
         core: &Core,
@@ -129,9 +117,6 @@ impl Caller {
 }
 
 /// Refuses changes in an account that the operator has deactivated.
-///
-/// # Errors
-/// `Forbidden`
 pub fn check_active(account: &Account) -> Result<(), Error> {
     match account.active {
         true => Ok(()),

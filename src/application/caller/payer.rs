@@ -60,9 +60,6 @@ impl Payer {
     }
 
     /// Refuses a model that the key is not scoped for.
-    ///
-    /// # Errors
-    /// `ModelNotAllowed`
     pub fn check_scope(&self, tier: Tier) -> Result<(), Error> {
         match self.key.allows(tier) {
             true => Ok(()),
@@ -70,17 +67,12 @@ impl Payer {
         }
     }
 
-    /// # Errors
-    /// `ModelNotAllowed`
     pub fn check_scopes(&self, tiers: &[Tier]) -> Result<(), Error> {
         tiers.iter().try_for_each(|tier| self.check_scope(*tier))
     }
 
     /// Refuses a call that exceeds the rate limit of the key or the account. Authentication counted the call; the refusal comes here, at
     /// its step in the published order of checks.
-    ///
-    /// # Errors
-    /// `RateLimited`
     pub fn check_rate(&self) -> Result<(), Error> {
         self.counted.admit()
     }

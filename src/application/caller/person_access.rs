@@ -27,9 +27,6 @@ impl PersonAccess {
     }
 
     /// Refuses a person who was removed or signed out, or whose role has changed, since the call was authenticated.
-    ///
-    /// # Errors
-    /// `Forbidden`
     pub async fn check(&self, core: &Core) -> Result<(), Error> {
         let id = (self.account, self.person);
         let now = PEOPLE.get(&core.store, &id).await?;

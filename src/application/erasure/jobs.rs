@@ -88,9 +88,6 @@ pub fn texts_of(job: &Job) -> impl Iterator<Item = NamedObject> {
 }
 
 /// Deletes objects of erased records, or of records that are to be erased.
-///
-/// # Errors
-/// `StorageUnavailable`
 pub async fn delete_objects(
     jobs: &JobService,
     objects: impl IntoIterator<Item = NamedObject>,

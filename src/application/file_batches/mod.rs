@@ -98,9 +98,6 @@ impl FileBatchStatus {
 }
 
 /// Finds a batch of an account; `None` also if it was not submitted as a file.
-///
-/// # Errors
-/// The store fails.
 pub async fn find(
     core: &Core,
     account: AccountId,
@@ -113,9 +110,6 @@ pub async fn find(
 }
 
 /// Reads the progress of a batch.
-///
-/// # Errors
-/// The store fails.
 pub async fn status(core: &Core, file_batch: FileBatch) -> Result<FileBatchStatus, Error> {
     let accepted = match file_batch.outcome {
         Validation::Accepted { .. } => core.store.batch(file_batch.account, file_batch.id).await?,
@@ -244,9 +238,6 @@ pub async fn find_by_idempotency_key(
 
 /// Finds the batch of an earlier attempt at the same call: clients retry automatically without an idempotency key. Ignores batches
 /// that were created before `refused_at`: the retry repeats a call that was refused then.
-///
-/// # Errors
-/// The store fails.
 pub async fn find_earlier_attempt(
     core: &Core,
     payer: &Payer,
@@ -304,9 +295,6 @@ pub async fn cancel(
 }
 
 /// Deletes a result file. The jobs of the batch and their images stay.
-///
-/// # Errors
-/// The store fails.
 pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), Error> {
     let core = Arc::clone(core);
     detached(async move {

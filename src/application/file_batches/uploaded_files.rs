@@ -142,9 +142,6 @@ async fn check_file_limits(jobs: &JobService, file: &UploadedFile) -> Result<(),
 }
 
 /// Finds an unexpired file of an account.
-///
-/// # Errors
-/// The store fails.
 pub async fn find(
     core: &Core,
     account: AccountId,
@@ -155,9 +152,6 @@ pub async fn find(
 }
 
 /// Streams the content of a file. `None` if it was deleted meanwhile.
-///
-/// # Errors
-/// `StorageUnavailable`
 pub async fn content(
     jobs: &JobService,
     file: &UploadedFile,
@@ -167,9 +161,6 @@ pub async fn content(
 }
 
 /// Reads the whole content of a file. `None` if it was deleted meanwhile. The caller must have reserved the memory.
-///
-/// # Errors
-/// `StorageUnavailable`
 pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Option<Bytes>, Error> {
     let content = jobs.objects.get(&upload_key(file)).await;
     unless_deleted(jobs, file, content).await
@@ -190,8 +181,6 @@ async fn unless_deleted<T>(
     }
 }
 
-/// # Errors
-/// The store fails.
 pub async fn delete(jobs: &Arc<JobService>, file: UploadedFile) -> Result<(), Error> {
     let jobs = Arc::clone(jobs);
     detached(async move {

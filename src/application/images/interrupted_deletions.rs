@@ -21,9 +21,6 @@ const FIRST_SPAN: Duration = Duration::from_secs(86_400);
 const CONCURRENCY: usize = 16;
 
 /// Was the image of a job deleted on demand, to the end?
-///
-/// # Errors
-/// The store cannot be read.
 pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
     let store = &jobs.core.store;
     let Some(image) = job.result_image() else {
@@ -38,9 +35,6 @@ pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
 
 /// Deletions that were recorded before this time are complete. A mark that is ahead of the clock says nothing about the deletions since the
 /// clock was corrected.
-///
-/// # Errors
-/// The store cannot be read.
 pub async fn complete_before(core: &Core) -> Result<Timestamp, StoreError> {
     let (mark, now) = (DELETIONS_COMPLETE.mark(&core.store).await?, core.now());
     Ok(match mark <= now {

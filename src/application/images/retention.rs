@@ -67,19 +67,8 @@ pub async fn remove_old_images(
         else {
             continue;
         };
-        // First, so that no image is missing that verification requires.
-        let mark = IMAGES_FORGOTTEN.raise(&core.store, newest.plus(END_DELAY));
-        let Ok(mark) = mark
-            .await
-            .inspect_err(|error| tracing::error!(%error, "could not remove old images"))
-        else {
-            return Ok(0);
-        };
-        if !mark.is_empty() && core.commit(mark).await.is_err() {
-            return Ok(0);
-        }
         // The engine cannot refuse this removal as it would refuse a commit.
-        if guard.may_be_lost() {
+        if !forget(core, newest).await || guard.may_be_lost() {
             return Ok(0);
         }
         let removable: Vec<Path> = removable.iter().map(|it| it.location.clone()).collect();
@@ -95,6 +84,18 @@ pub async fn remove_old_images(
     }
     removal.into_result()?;
     Ok(found.len())
+}
+
+/// Records that images up to this time may be missing, before they are: verification requires all later ones. False if that fails.
+async fn forget(core: &Core, newest: Timestamp) -> bool {
+    let mark = IMAGES_FORGOTTEN.raise(&core.store, newest.plus(END_DELAY));
+    match mark.await {
+        Ok(mark) => mark.is_empty() || core.commit(mark).await.is_ok(),
+        Err(error) => {
+            tracing::error!(%error, "could not remove old images");
+            false
+        }
+    }
 }
 
 /// Does the image belong to a favourite? If the read fails, the image stays until the next sweep.

@@ -29,9 +29,6 @@ impl BatchJobs {
     }
 
     /// The next job in the order of the requests; `None` at the end.
-    ///
-    /// # Errors
-    /// The store fails.
     pub async fn next(&mut self) -> Result<Option<Job>, Error> {
         if self.page.as_slice().is_empty() {
             let store = &self.store;

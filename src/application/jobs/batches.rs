@@ -46,9 +46,6 @@ pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<BatchWith
 }
 
 /// Finds a batch of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
-///
-/// # Errors
-/// The store fails.
 pub async fn find_in_all(
     core: &Core,
     account: Option<AccountId>,
@@ -63,9 +60,6 @@ pub async fn find_in_all(
 }
 
 /// A page of an account's batches, newest first.
-///
-/// # Errors
-/// The store fails.
 pub async fn page_of(
     core: &Core,
     account: AccountId,
@@ -85,9 +79,6 @@ pub async fn page_of(
 }
 
 /// A page of the jobs of a batch that match, in the order of its requests. Compares everything but the metadata.
-///
-/// # Errors
-/// The store fails.
 pub async fn page_of_jobs(
     core: &Core,
     batch: Batch,
@@ -110,9 +101,6 @@ pub async fn page_of_jobs(
 }
 
 /// Waits until the batch ends, `max_wait` passes or the service begins to stop, and returns the progress at that time.
-///
-/// # Errors
-/// The store fails.
 pub async fn wait_until_ended(
     core: &Core,
     batch: &Batch,

@@ -12,7 +12,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{SnapshotError, commit_and_wait};
 use tintype_storage::export::write;
 use tintype_storage::store::Store;
-use tintype_storage::store::tables::LAST_EXPORT;
+use tintype_storage::store::tables::LAST_BACKUP_OR_EXPORT;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -71,13 +71,13 @@ pub async fn start(
 /// `Forbidden`; a failing store
 pub async fn record_backup(core: &Core, caller: &Caller, taken_at: Timestamp) -> Result<(), Error> {
     caller.require_operator()?;
-    let mark = LAST_EXPORT.raise(&core.store, taken_at.min(core.now()));
+    let mark = LAST_BACKUP_OR_EXPORT.raise(&core.store, taken_at.min(core.now()));
     Ok(core.commit(mark.await?).await?)
 }
 
 /// A failure only loses the time of the last export.
 fn record_export(store: &Store, now: Timestamp) {
-    let writes = vec![LAST_EXPORT.put(&(), &now)];
+    let writes = vec![LAST_BACKUP_OR_EXPORT.put(&(), &now)];
     if let Err(error) = commit_and_wait(&**store.engine(), writes) {
         tracing::warn!(%error, "could not record the time of the export");
     }

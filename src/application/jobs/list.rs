@@ -20,7 +20,7 @@ use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobRange, JobWindow, SearchStep, StoreError, StoredJob};
+use tintype_storage::store::{JobRange, JobWindow, Page, SearchStep, StoreError, StoredJob};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use uuid::Uuid;
@@ -65,9 +65,6 @@ pub struct IndexBehind {
 }
 
 /// A page of an account's jobs.
-///
-/// # Errors
-/// The store or the object store fails.
 pub async fn page_of(
     jobs: &JobService,
     account: AccountId,
@@ -238,20 +235,17 @@ async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Err
 }
 
 /// A page of the jobs of one account or of all. Runs on the blocking pool, because a filter may scan many.
-///
-/// # Errors
-/// The store or the object store fails.
 pub async fn page_of_all(
     jobs: &Arc<JobService>,
     account: Option<AccountId>,
     window: Window,
     filter: JobFilter,
-) -> Result<JobPage, Error> {
+) -> Result<Page<Job>, Error> {
     let (mut since, mut before) = filter.moments(&jobs.core.store).await?;
     let mut account = account;
     if let Some(id) = filter.batch {
         let Some(batch) = batches::find_in_all(&jobs.core, account, id).await? else {
-            return Ok(JobPage::default());
+            return Ok(Page::default());
         };
         account = Some(batch.account);
         since = since.max(moment_of(&batch.first.0));
@@ -278,7 +272,7 @@ fn read(
     account: Option<AccountId>,
     filter: &JobFilter,
     window: JobWindow,
-) -> Result<JobPage, Error> {
+) -> Result<Page<Job>, Error> {
     let fault = RefCell::new(None);
     let matches = |job: &Job| {
         if !filter.matches(job) {

@@ -38,9 +38,6 @@ pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<Job, Erro
 }
 
 /// Finds a job of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find_in_all(core: &Core, account: Option<AccountId>, id: JobId) -> Result<Job, Error> {
     let store = core.store.clone();
     let found = blocking(move || match account {
@@ -51,9 +48,6 @@ pub async fn find_in_all(core: &Core, account: Option<AccountId>, id: JobId) -> 
 }
 
 /// Parses a job id. The service never issued an id without a timestamp.
-///
-/// # Errors
-/// `NotFound`
 pub fn read_id(text: &str) -> Result<JobId, Error> {
     let id: JobId = text.parse().map_err(|_| no_job())?;
     moment_of(&id.0).ok_or_else(no_job)?;
@@ -61,9 +55,6 @@ pub fn read_id(text: &str) -> Result<JobId, Error> {
 }
 
 /// Waits until the job is terminal, `max_wait` passes or the service begins to stop, and returns the job at that time.
-///
-/// # Errors
-/// The store fails.
 pub async fn wait_until_terminal(core: &Core, job: Job, max_wait: Duration) -> Result<Job, Error> {
     let mut stopping = core.stopping.subscribe();
     tokio::select! {
@@ -127,9 +118,6 @@ fn to_entry(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) ->
 }
 
 /// A fresh download URL of the image; `None` unless the job is done.
-///
-/// # Errors
-/// `StorageUnavailable`
 pub async fn image_url<S: AsRef<str>>(
     jobs: &JobService,
     job: &Job<S>,

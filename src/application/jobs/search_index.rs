@@ -75,9 +75,6 @@ impl SearchIndexer {
     }
 
     /// Begins a round over all accounts.
-    ///
-    /// # Errors
-    /// The store fails.
     pub async fn begin_round(&mut self, core: &Core) -> Result<(), StoreError> {
         let mut after = None;
         loop {
@@ -92,9 +89,6 @@ impl SearchIndexer {
     }
 
     /// Visits some accounts and writes some blocks.
-    ///
-    /// # Errors
-    /// The store fails.
     pub async fn turn(&mut self, core: &Core) -> Result<(), StoreError> {
         let settled = JobId::first_of(settled_at(core.now()));
         let mut blocks = 0;

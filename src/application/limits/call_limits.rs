@@ -62,9 +62,6 @@ impl CallLimits {
 
     /// Counts a call with input images, unless its key has a rate limit. A call that fetches no images counts only if an image of its
     /// key was damaged recently, because no caller pays for decoding a damaged image.
-    ///
-    /// # Errors
-    /// `RateLimited`
     pub fn admit_inputs(&self, key: &ApiKey, are_fetched: bool) -> Result<(), Error> {
         let counts = are_fetched || self.damaged_inputs.are_recent(key.id);
         if !counts || self.keys.of(key).is_some() {
@@ -110,16 +107,11 @@ impl CallLimits {
         }
     }
 
-    /// # Errors
-    /// `RateLimited`
     pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
         self.changes.count(person, CHANGES).check("you", "changes")
     }
 
     /// Permits an event stream of the panel while the permit exists. `None`: the operator.
-    ///
-    /// # Errors
-    /// `RateLimited`
     pub fn admit_event_stream(
         &self,
         person: Option<PersonId>,
@@ -131,9 +123,6 @@ impl CallLimits {
     }
 
     /// Counts a waiting call of the account while the permit exists.
-    ///
-    /// # Errors
-    /// `RateLimited`
     pub fn admit_waiting(&self, account: AccountId) -> Result<Permit<AccountId>, Error> {
         self.waiting_calls.try_acquire(account, 1).ok_or_else(|| {
             let detail = format!(

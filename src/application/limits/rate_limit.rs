@@ -65,8 +65,6 @@ impl RateStates {
         }
     }
 
-    /// # Errors
-    /// `RateLimited`
     pub fn admit(&self) -> Result<(), Error> {
         admit(self.key)?;
         let account = self.account.map(|it| it.check("this account", "requests"));

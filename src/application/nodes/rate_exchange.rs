@@ -64,9 +64,6 @@ pub async fn run(accounts: Arc<AccountService>) {
 }
 
 /// Deletes the counts of nodes that have left the cluster.
-///
-/// # Errors
-/// The store fails.
 pub async fn delete_counts_of_gone_nodes(core: &Core) -> Result<(), StoreError> {
     let (mut published, mut living) = (HashSet::new(), HashSet::new());
     // In this order: a node is registered before it publishes counts.
@@ -98,18 +95,12 @@ impl RateExchange {
     }
 
     /// Publishes the calls of this node and charges those of the others.
-    ///
-    /// # Errors
-    /// The store fails.
     pub async fn exchange(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
         self.publish(store, &limits.counts()).await?;
         self.receive(store, limits).await
     }
 
     /// Deletes the published counts of this node, which stops.
-    ///
-    /// # Errors
-    /// The store fails.
     async fn withdraw(&mut self, store: &Store) -> Result<(), StoreError> {
         self.publish(store, &[]).await
     }

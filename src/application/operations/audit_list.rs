@@ -39,9 +39,6 @@ pub fn is_named(action: Action, name: &str) -> bool {
 }
 
 /// A page of the log, newest first.
-///
-/// # Errors
-/// The store fails.
 pub async fn page(
     core: &Core,
     window: Window,

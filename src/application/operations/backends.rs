@@ -10,9 +10,6 @@ use tintype_api::fields::shown;
 
 /// Checks that a backend responds and has the configured models. A pass closes the circuit breaker, so the backend gets the next
 /// job; a failure becomes its last error.
-///
-/// # Errors
-/// `NotFound`
 pub async fn test(core: &Core, settings: &Settings, name: &str) -> Result<Findings, Error> {
     let backends = &settings.config.backends;
     let index = backends.keys().position(|it| it == name);

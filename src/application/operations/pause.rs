@@ -40,9 +40,6 @@ pub struct Pauses {
 }
 
 /// The current switches. With several nodes they are read from the store, because another node may have changed them.
-///
-/// # Errors
-/// The store fails.
 pub async fn current(core: &Core) -> Result<Pause, StoreError> {
     match core.system.node() {
         None => Ok(core.pause.read().clone()),
@@ -51,9 +48,6 @@ pub async fn current(core: &Core) -> Result<Pause, StoreError> {
 }
 
 /// The current pauses of backends, in the same way. May contain backends that the configuration no longer has.
-///
-/// # Errors
-/// The store fails.
 pub async fn of_backends(core: &Core) -> Result<BackendPauses, StoreError> {
     match core.system.node() {
         None => Ok(durable_of_backends(core).read().clone()),
@@ -66,9 +60,6 @@ fn durable_of_backends(core: &Core) -> &DurableBackendPauses {
 }
 
 /// All current switches. Ignores backends that the configuration no longer has.
-///
-/// # Errors
-/// The store fails.
 pub async fn all(core: &Core) -> Result<Pauses, StoreError> {
     let (models, backends) = tokio::try_join!(current(core), of_backends(core))?;
     let defined = defined_backends(core);
@@ -77,9 +68,6 @@ pub async fn all(core: &Core) -> Result<Pauses, StoreError> {
 }
 
 /// The switches for a job submission, which may have read them together with its key.
-///
-/// # Errors
-/// The store fails.
 pub async fn for_call(core: &Core, payer: &Payer) -> Result<Pause, StoreError> {
     match payer.before_jobs(core.now()) {
         Some(read) => Ok(read.pause.clone()),
@@ -203,9 +191,6 @@ fn defined_backends(core: &Core) -> Vec<String> {
 }
 
 /// A backend that is still recorded as paused may be named although the configuration no longer has it.
-///
-/// # Errors
-/// `Invalid`
 fn check_backends(
     change: &PauseChange,
     before: &BackendPauses,
@@ -250,9 +235,6 @@ fn check_backends(
 
 /// Waits until every decision of a node that may have read the previous switches has ended, so that no call is accepted on them after
 /// the answer. A single process decides under the lock of the switches, and has no transactions.
-///
-/// # Errors
-/// The engine fails.
 async fn wait_for_decisions(
     mut look: impl FnMut() -> Read<Option<TransactionNumbers>>,
 ) -> Result<(), EngineError> {

@@ -16,9 +16,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Why the process cannot accept jobs; `None` if it can: its store is readable and writable, its object store responds and has space, and
 /// it has joined the other nodes, if there are any.
-///
-/// # Errors
-/// The store failed.
 pub async fn reason_not_ready(jobs: &JobService) -> Result<Option<String>, StoreError> {
     let core = &jobs.core;
     if let Some(why) = reason_of_process(core) {

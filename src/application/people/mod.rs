@@ -35,9 +35,6 @@ pub fn no_person() -> Error {
 }
 
 /// Finds a person in an account that is visible to the caller.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(
     core: &Core,
     caller: &Caller,

@@ -199,9 +199,6 @@ impl Admission {
 }
 
 /// Refuses while the queue has no room for this many jobs.
-///
-/// # Errors
-/// `Overloaded`
 pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), Error> {
     if !queue::has_room(core, settings, jobs) {
         let detail = "the queue of the service is full; try again later";

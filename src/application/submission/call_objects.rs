@@ -96,9 +96,6 @@ impl CallObjects {
     }
 
     /// Stores a text if it is too large for a record.
-    ///
-    /// # Errors
-    /// The object store fails.
     pub async fn store_prompt(
         &mut self,
         generations: &GenerationService,
@@ -112,9 +109,6 @@ impl CallObjects {
     }
 
     /// Stores the URLs of input images if they do not fit a record beside the prompt.
-    ///
-    /// # Errors
-    /// The object store fails.
     pub async fn input_urls(
         &mut self,
         generations: &GenerationService,

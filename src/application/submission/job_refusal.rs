@@ -56,30 +56,33 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
             Error::new(ErrorKind::KeyLimitReached, detail)
         }
         AcceptError::Ledger(error) => {
-            let reason = match error {
-                LedgerError::Insufficient {
-                    available,
-                    reserved,
-                    price,
-                } => {
-                    let currency = &core.currency;
-                    let reserved = match reserved == Amount::ZERO {
-                        true => String::new(),
-                        false => format!(
-                            "; another {reserved} {currency} is reserved for jobs that have not ended"
-                        ),
-                    };
-                    format!(
-                        "the available balance of {available} {currency} does not cover the price of {price} {currency}{reserved}"
-                    )
-                }
-                other => other.to_string(),
-            };
-            let detail = format!("{reason}; add funds to the account");
+            let detail = format!("{}; add funds to the account", uncovered(core, error));
             Error::new(ErrorKind::InsufficientBalance, detail)
         }
         AcceptError::Store(error) => error.into(),
     }
+}
+
+/// Why the balance does not cover the price.
+fn uncovered(core: &Core, error: LedgerError) -> String {
+    let LedgerError::Insufficient {
+        available,
+        reserved,
+        price,
+    } = error
+    else {
+        return error.to_string();
+    };
+    let currency = &core.currency;
+    let reserved = match reserved == Amount::ZERO {
+        true => String::new(),
+        false => {
+            format!("; another {reserved} {currency} is reserved for jobs that have not ended")
+        }
+    };
+    format!(
+        "the available balance of {available} {currency} does not cover the price of {price} {currency}{reserved}"
+    )
 }
 
 /// What an account or a key has reached, and the first half of the advice: when the limit counts anew.

@@ -41,9 +41,6 @@ pub fn no_delivery() -> Error {
 }
 
 /// Finds a delivery that is visible to the caller.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(core: &Core, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
     let found = core.store.delivery(id).await?;
     let seen = found.filter(|delivery| caller.sees(delivery.account));

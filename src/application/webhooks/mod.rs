@@ -59,9 +59,6 @@ impl Target {
 }
 
 /// Finds a webhook that is visible to the caller.
-///
-/// # Errors
-/// `NotFound`
 pub async fn find(core: &Core, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
     let found = core.store.find_webhook(id).await?;
     let seen = found.filter(|webhook| caller.sees(webhook.account));

@@ -63,9 +63,6 @@ struct Inner {
 
 impl ComfyUi {
     /// Reads the workflows that the settings name.
-    ///
-    /// # Errors
-    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,

@@ -9,8 +9,6 @@ use std::collections::BTreeSet;
 /// The probe checks at most this many node classes.
 const MAX_CLASSES: usize = 128;
 
-/// # Errors
-/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,

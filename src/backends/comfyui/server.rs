@@ -184,9 +184,6 @@ impl Server {
     }
 
     /// Uploads an input image and returns its name for a LoadImage node.
-    ///
-    /// # Errors
-    /// As [`Upstream::get`].
     pub async fn upload(&self, original: FittedImage) -> Result<String, Fault> {
         let name = format!("{}.{}", Uuid::new_v4(), original.kind.extension());
         let length = original.bytes.len() as u64;
@@ -230,9 +227,6 @@ impl Server {
     }
 
     /// The checkpoints of the server, in its order.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub async fn checkpoints(&self) -> Result<Vec<String>, Fault> {
         let response = self.upstream.get("/models/checkpoints").await?;
         if response.status.is_success()
@@ -252,8 +246,6 @@ impl Server {
             .ok_or_else(|| self.garbage("no list of checkpoints from /object_info"))
     }
 
-    /// # Errors
-    /// As [`find`](Self::find).
     pub async fn has_node(&self, class: &str) -> Result<bool, Fault> {
         let name = percent_encoding::utf8_percent_encode(class, NON_ALPHANUMERIC);
         let info = self.list(&format!("/object_info/{name}")).await?;
@@ -281,9 +273,6 @@ impl Server {
     }
 
     /// Cancels a queued or running prompt, by the id on the server or that of the submission, and no other.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub async fn cancel(&self, id: &str) -> Result<(), Fault> {
         let path = format!("/api/jobs/{id}/cancel");
         if let Ok(response) = self.upstream.post_json(&path, "{}".into()).await

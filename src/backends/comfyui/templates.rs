@@ -48,9 +48,6 @@ enum Image {
 
 impl Templates {
     /// Reads and checks the workflow files that the settings name.
-    ///
-    /// # Errors
-    /// See [`TemplateError`].
     pub fn read(settings: &ComfyUiSettings) -> Result<Self, TemplateError> {
         let text = match &settings.workflow_text {
             Some(path) => read_workflow(path, "workflow_text", Purpose::Text)?,

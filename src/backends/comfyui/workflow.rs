@@ -72,8 +72,6 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// # Errors
-    /// See [`WorkflowFault`].
     pub fn parse(text: &str, purpose: Purpose) -> Result<Self, WorkflowFault> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| WorkflowFault::Json(error.to_string()))?;

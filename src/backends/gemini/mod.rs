@@ -45,8 +45,6 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// # Errors
-    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,

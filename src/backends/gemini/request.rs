@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::FittedImage;
+use tintype_storage::json;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +71,5 @@ pub fn body(task: &GenerationTask, model: &Model, inputs: &[FittedImage]) -> Byt
             },
         },
     };
-    // Serializing these types cannot fail.
-    serde_json::to_vec(&body).unwrap_or_default().into()
+    json::to_bytes(&body).into()
 }

@@ -33,8 +33,6 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// # Errors
-    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,

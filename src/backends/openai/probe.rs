@@ -6,8 +6,6 @@ use crate::backends::setup_error::BackendSetupError;
 use crate::backends::upstream::{Auth, Fault, Upstream};
 use crate::config::Remote;
 
-/// # Errors
-/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,

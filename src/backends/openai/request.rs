@@ -15,6 +15,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::FittedImage;
+use tintype_storage::json;
 
 /// The fields of both calls.
 #[derive(Clone, Debug, Serialize)]
@@ -94,8 +95,7 @@ impl Fields {
             fields: self,
             file: input.map(|it| BASE64_STANDARD.encode(&it.bytes)),
         };
-        // Serializing these types cannot fail.
-        serde_json::to_vec(&body).unwrap_or_default().into()
+        json::to_bytes(&body).into()
     }
 
     /// The form of an edit: text fields before files, in the order of OpenAI's own clients.

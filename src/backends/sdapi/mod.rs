@@ -46,9 +46,6 @@ struct Inner {
 
 impl SdApi {
     /// `concurrency` is the number of concurrent requests to the server, of all its backends together.
-    ///
-    /// # Errors
-    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,

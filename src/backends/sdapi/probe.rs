@@ -9,8 +9,6 @@ use serde_json::Value;
 /// The fields that hold an entry's name; they differ between servers.
 const NAMES: [&str; 6] = ["title", "model_name", "filename", "name", "label", "alias"];
 
-/// # Errors
-/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,

@@ -41,9 +41,6 @@ impl GenerationResponse {
     }
 
     /// Returns the first image after the grid, if the server sends a grid.
-    ///
-    /// # Errors
-    /// See [`NoImage`].
     pub fn image(self) -> Result<ReturnedImage, NoImage> {
         let images = self.images.ok_or(NoImage::Form)?;
         let first = self.info.index_of_first_image.unwrap_or(0);
@@ -54,8 +51,6 @@ impl GenerationResponse {
 }
 
 impl UpscaleResponse {
-    /// # Errors
-    /// See [`NoImage`].
     pub fn image(self) -> Result<ReturnedImage, NoImage> {
         returned(self.image.ok_or(NoImage::Form)?, None)
     }

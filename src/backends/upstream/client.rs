@@ -69,8 +69,6 @@ struct Inner {
 }
 
 impl Upstream {
-    /// # Errors
-    /// See [`BackendSetupError`].
     pub fn new(name: &str, remote: &Remote, auth: Auth) -> Result<Self, BackendSetupError> {
         let invalid = |what| BackendSetupError::InvalidConfig {
             name: name.to_owned(),
@@ -129,9 +127,6 @@ impl Upstream {
     }
 
     /// As [`get`](Self::get); `None` for a response over the size limit, which is then no fault of the attempt.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
     pub async fn get_if_small(&self, path: &str) -> Result<Option<Response>, Fault> {
         match self.send(self.request(Method::GET, path)).await {
             Ok(response) => Ok(Some(response)),
@@ -141,9 +136,6 @@ impl Upstream {
     }
 
     /// Sends a POST with serialized JSON. Serialize a large body with [`blocking`].
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
     pub async fn post_json(&self, path: &str, json: Bytes) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path);
         let request = request.header(CONTENT_TYPE, "application/json").body(json);
@@ -151,9 +143,6 @@ impl Upstream {
     }
 
     /// Sends a POST with `value`, serialized to JSON on the blocking pool.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
     pub async fn post<T>(&self, path: &str, value: T) -> Result<Response, Fault>
     where
         T: Serialize + Send + 'static,
@@ -165,9 +154,6 @@ impl Upstream {
     }
 
     /// Sends a POST with a `multipart/form-data` body.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
     pub async fn post_form(&self, path: &str, form: Form) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path).multipart(form);
         self.exchange(request).await

@@ -137,16 +137,13 @@ async fn move_all(
         true => None,
         false => Some(copy_images(source, target, &records, say).await?),
     };
-    if let Some(CopyTotals { missing, .. }) = &copied
-        && !missing.is_empty()
-        && !even_with_faults
-    {
-        bail!(
-            "the object store lacks {} of done jobs: {}; list them with `tintype verify`, or move without them with --even-with-faults",
-            counted(missing.len(), "image"),
-            missing[..missing.len().min(MAX_LISTED)].join(", ")
-        );
-    }
+    let missing = copied.as_ref().map_or(&[][..], |it| &it.missing[..]);
+    ensure!(
+        missing.is_empty() || even_with_faults,
+        "the object store lacks {} of done jobs: {}; list them with `tintype verify`, or move without them with --even-with-faults",
+        counted(missing.len(), "image"),
+        missing[..missing.len().min(MAX_LISTED)].join(", ")
+    );
     say("writing records".into());
     let store = Store::new(Arc::clone(&new_store.engine));
     engine::mark_incomplete(&*new_store.engine)?;

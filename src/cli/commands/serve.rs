@@ -18,6 +18,7 @@ use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tintype_storage::domain::account::Account;
 
 /// After a storage failure the server answers 503 for this long, then the process exits.
 const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
@@ -213,24 +214,8 @@ async fn print_startup_message(
     let first_key = bootstrap::issue_first_key(accounts).await?;
     if let Some(key) = &first_key {
         let account = bootstrap::ensure_account(accounts).await?;
-        text += &format!(
-            "
-Account `{}` was created with a balance of {} {}. This is its first API key. It is shown only once:
-
-  {key}
-
-Generate an image:
-
-  curl -s {url}/api/v1/text-generations \\
-    -H 'Authorization: Bearer {key}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
-
-Then poll its status_url with the same Authorization header until the status is `done`.
-
-",
-            account.name, account.balances.balance, accounts.settings.config.billing.currency
-        );
+        let currency = &accounts.settings.config.billing.currency;
+        text += &first_key_text(url, key, &account, currency);
     }
     text += &format!("Panel: {url}/panel\n");
     text += &format!("API reference: {url}/docs\n");
@@ -257,6 +242,28 @@ Then poll its status_url with the same Authorization header until the status is 
         tracing::warn!(%error, "could not print the address{lost}");
     }
     Ok(())
+}
+
+/// The first key with a working example call.
+fn first_key_text(url: &str, key: &str, account: &Account, currency: &str) -> String {
+    let (name, balance) = (&account.name, account.balances.balance);
+    format!(
+        "
+Account `{name}` was created with a balance of {balance} {currency}. This is its first API key. It is shown only once:
+
+  {key}
+
+Generate an image:
+
+  curl -s {url}/api/v1/text-generations \\
+    -H 'Authorization: Bearer {key}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
+
+Then poll its status_url with the same Authorization header until the status is `done`.
+
+"
+    )
 }
 
 #[cfg(test)]

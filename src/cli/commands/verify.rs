@@ -76,9 +76,6 @@ pub struct Report {
 }
 
 /// Checks all records of a store, and that the objects that they name exist. `reads_images`: and that the images are not damaged.
-///
-/// # Errors
-/// The store cannot be read.
 pub async fn check(
     config: &Config,
     store: &Store,

@@ -63,7 +63,6 @@ struct AdmittedCall {
     deadline: Instant,
 }
 
-/// `POST {version}/models/{model}:{method}`
 pub async fn call(
     request: HttpRequest,
     mut payload: web::Payload,

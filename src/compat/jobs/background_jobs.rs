@@ -12,9 +12,6 @@ use tintype_storage::domain::job::{Job, ResultImage};
 
 /// Cancels a job of the account if it is queued, and returns it as it is then: a started job continues. `None` if the account has no
 /// such job.
-///
-/// # Errors
-/// The store fails.
 pub async fn cancel(
     state: &CompatState,
     account: AccountId,

@@ -243,9 +243,6 @@ impl JobWaiter {
     }
 
     /// A download URL of the image.
-    ///
-    /// # Errors
-    /// The object store cannot presign it.
     pub async fn presign(&self, image: &ResultImage) -> Result<String, Refusal> {
         let signed = presign(&self.state.jobs, &image.key).await;
         signed.map_err(|_| self.unreadable_image())

@@ -6,10 +6,10 @@ use std::time::Duration;
 use rust_decimal::Decimal;
 
 use super::super::DEFAULT_TOML;
-use super::super::{BackendKind, Config, LogFormat, Sources, Tier};
+use super::super::{BackendKind, Config, LogFormat, Sources, TierConfig};
 use super::{TestConfig, assert_same, defaults};
 
-fn prices(tier: &Tier) -> Vec<(&str, String)> {
+fn prices(tier: &TierConfig) -> Vec<(&str, String)> {
     tier.prices
         .iter()
         .map(|(k, v)| (k.as_str(), v.to_string()))
@@ -121,7 +121,7 @@ fn every_default_of_the_tiers_is_the_documented_value() {
         of(&[("1K", "0.134"), ("2K", "0.134"), ("4K", "0.24")])
     );
     assert_eq!(c.tiers.fast.prices["1K"], Decimal::new(39, 3));
-    let models = |tier: &Tier| tier.compat_models.join(" ");
+    let models = |tier: &TierConfig| tier.compat_models.join(" ");
     assert_eq!(
         models(&c.tiers.fast),
         "gemini-2.5-flash-image gemini-3.1-flash-lite-image"

@@ -11,6 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde_json::Value;
 use std::sync::OnceLock;
+use tintype_storage::json;
 
 pub struct Documents {
     pub native: Document,
@@ -38,8 +39,7 @@ impl Document {
 
     fn respond(&self, request: &HttpRequest, settings: &Settings) -> HttpResponse {
         let rendered = self.rendered.get_or_init(|| {
-            // A map with string keys always serializes.
-            let text = serde_json::to_vec(&(self.write)(settings)).unwrap_or_default();
+            let text = json::to_bytes(&(self.write)(settings));
             RenderedDocument {
                 tag: entity_tag::of([&*text]),
                 text: text.into(),

@@ -5,7 +5,7 @@ use crate::data_dir::free_bytes;
 use std::fs;
 use std::path::Path;
 use tintype_storage::engine::{EngineStats, Wait as _};
-use tintype_storage::store::tables::LAST_EXPORT;
+use tintype_storage::store::tables::LAST_BACKUP_OR_EXPORT;
 use tintype_storage::store::{Store, StoreError};
 
 /// Depth of the size scan; the store itself has two levels.
@@ -68,7 +68,7 @@ pub fn collect_last_backup(out: &mut Exposition, store: &Store) -> Result<(), St
         "tintype_last_backup_timestamp_seconds",
         "Time of the last backup or export of the running service in seconds since the Unix epoch. Absent if there was none.",
     );
-    if let Some(at) = LAST_EXPORT.get(store, &()).wait()? {
+    if let Some(at) = LAST_BACKUP_OR_EXPORT.get(store, &()).wait()? {
         backup.value(&[], at.seconds());
     }
     Ok(())

@@ -1,12 +1,14 @@
 // The sign-in and invitation pages.
 import { field, fill, form, h } from "./dom.js";
 import { get, post } from "./api.js";
-import { brand, themeSwitch } from "./shell.js";
+import { icon } from "./icons.js";
+import { brand } from "./shell.js";
+import { themeSwitch } from "./theme_switch.js";
 import { notice } from "./dialogs.js";
 
 function door(app, ...children) {
   fill(app, h("main", { id: "main", class: "door", tabindex: "-1" },
-    h("div", { class: "door-card fade" }, h("div", { class: "row spread" }, brand("div"), themeSwitch()), ...children)));
+    h("div", { class: "door-card fade" }, h("div", { class: "row spread" }, brand("div"), themeSwitch(icon)), ...children)));
   app.querySelector("input:not([readonly])")?.focus();
 }
 

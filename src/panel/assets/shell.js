@@ -5,6 +5,7 @@ import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
 import { clearDrafts } from "./drafts.js";
 import { densitySwitch } from "./density.js";
+import { themeSwitch } from "./theme_switch.js";
 
 const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["gallery", "Gallery"], ["jobs", "Jobs"], ["batches", "Batches"], ["keys", "API keys"],
@@ -14,27 +15,6 @@ const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["nodes", "N
 
 function link([name, title], current) {
   return h("a", { href: `#/${name}`, "aria-current": current === name ? "page" : null }, icon(name), title);
-}
-
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-export function themeSwitch() {
-  const button = h("button", { class: "icon", type: "button", onclick: () => {
-    const theme = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem("tintype-theme", theme); } catch { /* lasts for this page only */ }
-    draw();
-  } });
-  const draw = () => {
-    button.setAttribute("aria-label", isDark() ? "Light theme" : "Dark theme");
-    button.setAttribute("title", isDark() ? "Light theme" : "Dark theme");
-    fill(button, icon(isDark() ? "sun" : "moon"));
-  };
-  draw();
-  return button;
 }
 
 export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ? "#/overview" : null },
@@ -84,7 +64,7 @@ export function frame(app, session, account, current, line, note) {
   };
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!isOpen()) }, icon("menu", 22));
   const isOpen = () => box.classList.contains("drawer-open");
-  const bar = h("div", { class: "bar" }, menu, brand(), h("span", { class: "payer small muted clip", title: account?.name }, account?.name ?? ""), themeSwitch());
+  const bar = h("div", { class: "bar" }, menu, brand(), h("span", { class: "payer small muted clip", title: account?.name }, account?.name ?? ""), themeSwitch(icon));
   const page = h("div", {});
   const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, note ? h("div", { class: "note" }, note) : null, page);
   const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
@@ -101,7 +81,7 @@ export function frame(app, session, account, current, line, note) {
         h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
         h("div", { class: "row" },
           h("a", { class: "who small", href: `${ROOT}/docs` }, "API reference"),
-          h("span", { class: "row tight" }, densitySwitch(), themeSwitch(),
+          h("span", { class: "row tight" }, densitySwitch(), themeSwitch(icon),
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);
   const before = app.querySelector(".nav")?.scrollTop ?? 0;

@@ -3,6 +3,7 @@ import { INTERFACES, groups, load } from "./document.js";
 import { ROOT, fill, h, s, sentence } from "./dom.js";
 import { article, method } from "./operation.js";
 import { inline, prose } from "./prose.js";
+import { themeSwitch } from "./theme_switch.js";
 
 const app = document.getElementById("app");
 /** Entered keys and tokens, in memory only. */
@@ -17,26 +18,6 @@ const ICONS = {
   moon: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z",
 };
 const icon = (name) => s("svg", { viewBox: "0 0 24 24", width: 20, height: 20, "aria-hidden": "true", fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-linecap": "round", "stroke-linejoin": "round" }, s("path", { d: ICONS[name] }));
-
-function isDark() {
-  const set = document.documentElement.dataset.theme;
-  return set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function themeSwitch() {
-  const button = h("button", { class: "icon", type: "button", onclick: () => {
-    const theme = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem("tintype-theme", theme); } catch { /* applies to this page only */ }
-    draw();
-  } });
-  const draw = () => {
-    button.setAttribute("aria-label", isDark() ? "Light theme" : "Dark theme");
-    fill(button, icon(isDark() ? "sun" : "moon"));
-  };
-  draw();
-  return button;
-}
 
 const brand = () => h("a", { class: "brand", href: `${ROOT}/docs` }, h("img", { src: `${ROOT}/docs/assets/icon.svg`, alt: "", width: 28, height: 28 }), "Tintype");
 
@@ -66,9 +47,9 @@ function frame(name, side, content) {
   const choice = h("div", { class: "choice", role: "group", "aria-label": "Interface" }, Object.entries(INTERFACES).map(([it, { title }]) =>
     h("a", { href: `#${it}/`, "aria-current": it === name ? "true" : null }, title)));
   const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape") box.classList.remove("open"); } },
-    h("header", { class: "bar" }, menu, brand(), themeSwitch()),
+    h("header", { class: "bar" }, menu, brand(), themeSwitch(icon)),
     h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => box.classList.remove("open") }),
-    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side, h("p", { class: "small" }, h("a", { href: `${ROOT}/panel` }, "Open the panel"))),
+    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch(icon)), choice, side, h("p", { class: "small" }, h("a", { href: `${ROOT}/panel` }, "Open the panel"))),
     h("main", { id: "main", tabindex: "-1" }, content));
   fill(app, box);
 }

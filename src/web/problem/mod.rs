@@ -11,6 +11,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::Value;
+use tintype_storage::json;
 
 pub use self::codes::Code;
 pub use crate::application::error::FieldFault;
@@ -112,7 +113,7 @@ impl Problem {
         for header in &self.headers {
             response.append_header(header.clone());
         }
-        response.body(serde_json::to_vec(&body).unwrap_or_default())
+        response.body(json::to_bytes(&body))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::day_range::DayRange;
 use super::{paging, query};
-use crate::application::accounts::usage::{Position, UsageFilter};
+use crate::application::usage::list::{Position, UsageFilter};
 use crate::web::problem::Problem;
 use actix_web::HttpRequest;
 use tintype_storage::domain::time::Timestamp;

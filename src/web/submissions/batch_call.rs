@@ -57,9 +57,6 @@ pub async fn receive(
 }
 
 /// Parses a body, a large one on the blocking pool. `form` tells the form of the body.
-///
-/// # Errors
-/// Those of `form`; 500
 pub async fn parse(
     generations: &web::Data<GenerationService>,
     account: AccountId,
@@ -88,9 +85,6 @@ pub async fn parse(
 }
 
 /// Runs work on a body of this many bytes, on the blocking pool if there are many.
-///
-/// # Errors
-/// Those of `work`; 500
 pub async fn off_thread<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,

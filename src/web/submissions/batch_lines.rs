@@ -13,6 +13,7 @@ use futures_util::stream;
 use tintype_api::BatchResult;
 use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::job::Job;
+use tintype_storage::json;
 
 /// A chunk of the response ends with the line that reaches this size.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -21,10 +22,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 pub fn results(request: &HttpRequest, jobs: web::Data<JobService>, batch: Batch) -> HttpResponse {
     respond(request, jobs, batch, async |jobs, job| {
         let url = image_url(jobs, job).await?;
-        // A struct of strings always serializes.
-        Ok(Some(
-            serde_json::to_vec(&BatchResult::new(job, url)).unwrap_or_default(),
-        ))
+        Ok(Some(json::to_bytes(&BatchResult::new(job, url))))
     })
 }
 

@@ -48,14 +48,10 @@ impl Amount {
         Ok(Self(value))
     }
 
-    /// # Errors
-    /// `TooLarge`.
     pub fn plus(self, other: Self) -> Result<Self, AmountError> {
         Self::new(self.0.checked_add(other.0).ok_or(AmountError::TooLarge)?)
     }
 
-    /// # Errors
-    /// `TooLarge`.
     pub fn minus(self, other: Self) -> Result<Self, AmountError> {
         Self::new(self.0.checked_sub(other.0).ok_or(AmountError::TooLarge)?)
     }

@@ -23,9 +23,6 @@ pub struct LoadOutcome {
 /// Reads an export to its end, shows each record to `each` and commits it.
 ///
 /// After a late fault the earlier records stay in the store: the caller must not use such a store.
-///
-/// # Errors
-/// See [`ReadError`].
 pub fn load(
     engine: &dyn Engine,
     source: impl BufRead,

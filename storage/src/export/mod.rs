@@ -9,7 +9,6 @@
 //! Every line ends with a line feed. Records have the current shape, whichever version stored them. A truncated file lacks its
 //! last line and is refused. An export contains no time: equal records give equal bytes.
 
-mod earlier;
 mod line;
 mod load;
 mod read;

@@ -1,6 +1,5 @@
 //! Reads records from lines, one by one. Every line is checked, including the last one.
 
-use super::earlier::EarlierRecords;
 use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
 use super::{ReadError, VERSION};
 use crate::engine::{Key, MAX_VALUE_BYTES, Value};
@@ -31,7 +30,6 @@ pub struct Reader<R> {
     digest: Sha256,
     records: u64,
     last: Option<Key>,
-    earlier: EarlierRecords,
     is_complete: bool,
 }
 
@@ -49,7 +47,6 @@ impl<R: BufRead> Reader<R> {
             digest: Sha256::new(),
             records: 0,
             last: None,
-            earlier: EarlierRecords::default(),
             is_complete: false,
         };
         if !reader.advance()? {
@@ -74,19 +71,17 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// See [`ReadError`]; each fault of the content names its line.
     pub fn read(&mut self) -> Result<Option<Entry>, ReadError> {
-        while !self.is_complete {
-            if !self.advance()? {
-                return Err(self.fault("it ends here, before its last line: it was cut off"));
-            }
-            // Take the buffer while its line is borrowed.
-            let buffer = std::mem::take(&mut self.buffer);
-            let outcome = self.parse_line(&buffer);
-            self.buffer = buffer;
-            if let Some(entry) = outcome? {
-                return Ok(Some(entry));
-            }
+        if self.is_complete {
+            return Ok(None);
         }
-        Ok(None)
+        if !self.advance()? {
+            return Err(self.fault("it ends here, before its last line: it was cut off"));
+        }
+        // Take the buffer while its line is borrowed.
+        let buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.parse_line(&buffer);
+        self.buffer = buffer;
+        outcome
     }
 
     /// `None` before the end was read.
@@ -102,7 +97,7 @@ impl<R: BufRead> Reader<R> {
         self.line
     }
 
-    /// `None` for the last line, and for a line without a record of this version.
+    /// `None` for the last line.
     fn parse_line(&mut self, buffer: &[u8]) -> Result<Option<Entry>, ReadError> {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(buffer) else {
             return self.check_end(buffer).map(|()| None);
@@ -110,10 +105,10 @@ impl<R: BufRead> Reader<R> {
         let entry = self.entry(&line)?;
         self.digest.update(buffer);
         self.records += 1;
-        Ok(entry)
+        Ok(Some(entry))
     }
 
-    fn entry(&mut self, line: &Line<'_>) -> Result<Option<Entry>, ReadError> {
+    fn entry(&mut self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.fault("its key is not hexadecimal"))?;
         match &self.last {
@@ -127,28 +122,27 @@ impl<R: BufRead> Reader<R> {
             }
             _ => self.last = Some(key.clone()),
         }
-        let Some((key, record)) = self.earlier.current(key, line) else {
-            return Ok(None);
-        };
         let kind = table_of(&key)
             .filter(|kind| kind.name() == line.kind && kind.is_exported())
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();
-                self.fault(format!("no record of the kind {kind} has such a key"))
+                self.fault(format!(
+                    "no record of the kind {kind} has such a key; if another version wrote the export, use that version"
+                ))
             })?;
         let value = kind
-            .parse_json(&record)
+            .parse_json(line.record.get())
             .map_err(|error| self.fault(error.to_string()))?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.fault(format!(
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
             )));
         }
-        Ok(Some(Entry {
+        Ok(Entry {
             kind: kind.name(),
             key,
             value,
-        }))
+        })
     }
 
     /// Checks the last line and that nothing follows it.

@@ -3,6 +3,7 @@
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
 use crate::engine::{Key, Snapshot, Value};
+use crate::json;
 use crate::store::tables::{table_of, unknown_key};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -16,9 +17,6 @@ const STEP: usize = 256;
 /// Writes all records of a snapshot in blocks of whole lines. Returns the number of records.
 ///
 /// If the store cannot be read to its end, the last line says so.
-///
-/// # Errors
-/// See [`WriteError`].
 pub fn write<E: Display>(
     mut snapshot: Box<dyn Snapshot>,
     mut sink: impl FnMut(Vec<u8>) -> Result<(), E>,
@@ -88,8 +86,7 @@ fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>>
 }
 
 fn line(content: &impl Serialize) -> Vec<u8> {
-    // Serializing texts, numbers and JSON cannot fail.
-    let mut line = serde_json::to_vec(content).unwrap_or_default();
+    let mut line = json::to_bytes(content);
     line.push(b'\n');
     line
 }

@@ -7,6 +7,7 @@ mod length;
 
 pub use length::compact_length;
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -190,12 +191,23 @@ impl Json {
 fn write_string(text: &str, out: &mut String) {
     let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
     if text.bytes().any(is_escaped) {
-        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+        out.push_str(&to_text(text));
     } else {
         out.push('"');
         out.push_str(text);
         out.push('"');
     }
+}
+
+/// Serializes a value of the program's own types, which always succeeds: their maps have string keys, and none of them refuses a value.
+pub fn to_bytes(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
+    // A panic is better than an empty body, which a receiver could take for a response.
+    serde_json::to_vec(value).expect("a value that always serializes")
+}
+
+/// As [`to_bytes`], for a text.
+pub fn to_text(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("a value that always serializes")
 }
 
 /// The content of a JSON string with checked syntax; `None` if it holds a lone surrogate.

@@ -78,9 +78,6 @@ pub fn request_subject(account: AccountId, delivery: DeliveryId) -> ReadRequest 
 }
 
 /// Was the job or batch of a delivery erased after an attempt had built its payload?
-///
-/// # Errors
-/// As [`RoundReads::get`]
 pub fn is_subject_erased(
     delivery: &Delivery,
     attempt: &Attempt,

@@ -11,8 +11,6 @@ use uuid::Uuid;
 /// Accounts, or jobs of one account, per read.
 const STEP: usize = 200;
 
-pub type JobPage = Page<Job>;
-
 /// The requested part of a list of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct JobWindow {
@@ -82,7 +80,7 @@ impl Store {
         account: AccountId,
         window: JobWindow,
         matches: impl Fn(&Job) -> bool,
-    ) -> Result<JobPage, StoreError> {
+    ) -> Result<Page<Job>, StoreError> {
         self.filtered_jobs(vec![account], window, matches).await
     }
 
@@ -91,7 +89,7 @@ impl Store {
         &self,
         window: JobWindow,
         matches: impl Fn(&Job) -> bool,
-    ) -> Result<JobPage, StoreError> {
+    ) -> Result<Page<Job>, StoreError> {
         let mut accounts = Vec::new();
         self.each_account(|account| {
             accounts.push(account.id);
@@ -107,7 +105,7 @@ impl Store {
         accounts: Vec<AccountId>,
         window: JobWindow,
         matches: impl Fn(&Job) -> bool,
-    ) -> Result<JobPage, StoreError> {
+    ) -> Result<Page<Job>, StoreError> {
         let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
         let below = match (after, window.below) {
             (Some(after), Some(below)) => Some(after.min(below)),

@@ -51,16 +51,11 @@ pub struct StoredJob {
 }
 
 impl StoredJob {
-    /// # Errors
-    /// The record is corrupt.
     pub fn read(&self) -> Result<Job, StoreError> {
         self.table.decode(&self.value)
     }
 
     /// The job, with texts that stay in the record. This takes half the time of [`Self::read`].
-    ///
-    /// # Errors
-    /// The record is corrupt.
     pub fn read_in_place(&self) -> Result<Job<&str>, StoreError> {
         self.table.decode_ref(&self.value)
     }

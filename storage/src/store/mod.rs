@@ -45,7 +45,7 @@ pub use decision::Decision;
 pub use deliveries::DeletionStep;
 pub use erasure::{AttemptErasure, is_subject_erased, request_subject};
 pub use favourites::MAX_FAVOURITES;
-pub use job_lists::{JobPage, JobWindow};
+pub use job_lists::JobWindow;
 pub use jobs::{JobRange, Part, StoredJob};
 pub use old_jobs::JobDeletion;
 pub(crate) use people::email_hash;

@@ -413,15 +413,9 @@ pub trait AnyTable: Sync {
     fn holds(&self, key: &[u8]) -> bool;
 
     /// Does the record match its key, which belongs to the table?
-    ///
-    /// # Errors
-    /// The record is corrupt.
     fn fits(&self, key: &[u8], value: &[u8]) -> Result<bool, StoreError>;
 
     /// A stored record as one line of JSON, in the current shape.
-    ///
-    /// # Errors
-    /// The record is corrupt.
     fn to_json(&self, value: &[u8]) -> Result<String, StoreError>;
 
     /// The stored bytes of a record from a line of JSON.
@@ -434,7 +428,9 @@ pub trait AnyTable: Sync {
 /// Why a line of JSON cannot be stored as a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordJsonError {
-    #[error("its record is not a valid {kind}: {error}")]
+    #[error(
+        "its record is not a valid {kind}: {error}; if another version wrote the export, use that version"
+    )]
     Invalid {
         /// The table's name.
         kind: &'static str,

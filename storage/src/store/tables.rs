@@ -155,8 +155,8 @@ tables! {
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
     /// A load into a database is in progress: the records are incomplete.
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
-    /// The time of the last export. A copy of the records has no last export itself.
-    LAST_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
+    /// The time of the last backup or export. A copy of the records has none itself.
+    LAST_BACKUP_OR_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
     /// The last tokens in the mark of this service in its object store, the newest last.
     OBJECT_STORE_TOKENS: () => Vec<Uuid> = b"sobject store tokens" "object_store_tokens" .exported(false);
     /// The last test delivery per webhook.

@@ -75,6 +75,15 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         }
         Ok(())
     })?;
+    verify_file_batches(store, &sums, report)
+}
+
+/// A batch that was submitted as a file exists if the file was accepted.
+fn verify_file_batches(
+    store: &Store,
+    sums: &HashMap<(AccountId, BatchId), Sums>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
     FILE_BATCHES.visit(store, |key, batch| {
         let is_accepted = matches!(batch.outcome, Validation::Accepted { .. });
         if is_accepted != sums.contains_key(&key) {

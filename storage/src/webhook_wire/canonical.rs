@@ -5,7 +5,7 @@
 //! JavaScript's.
 
 use crate::domain::webhook::Encoding;
-use crate::json::Json;
+use crate::json::{self, Json};
 
 /// Equal values give equal text, and reading the text gives the same text again.
 pub fn canonical(value: &Json, encoding: Encoding) -> String {
@@ -59,8 +59,8 @@ fn write_string(text: &str, encoding: Encoding, out: &mut String) {
             text.chars().for_each(|c| write_ascii(c, out));
             out.push('"');
         }
-        // serde_json escapes strings as RFC 8785 does. Writing a string cannot fail.
-        Encoding::Utf8 => out.push_str(&serde_json::to_string(text).unwrap_or_default()),
+        // serde_json escapes strings as RFC 8785 does.
+        Encoding::Utf8 => out.push_str(&json::to_text(text)),
     }
 }
 

@@ -52,7 +52,7 @@ const CHECKS: &[(u8, Check)] = checks! {
     b'2' PAUSE
     b'3' OPERATOR_SESSIONS
     b'4' FIRST_KEY
-    b'5' LAST_EXPORT
+    b'5' LAST_BACKUP_OR_EXPORT
     b'6' ALARMS
     b'7' VAULT_KEY
     b'8' BACKEND_PAUSES

@@ -58,9 +58,6 @@ impl DownloadRecord {
     }
 
     /// Records that the file at `image` becomes the image of `job`.
-    ///
-    /// # Errors
-    /// The record cannot be written.
     pub fn add(&self, image: &Path, job: &str) -> io::Result<()> {
         let name = name_of(image).unwrap_or_default();
         umask::append_for_user(&self.path, format!("{job} {name}\n").as_bytes())

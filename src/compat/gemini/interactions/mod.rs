@@ -47,7 +47,6 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(resource("/{id}/cancel").post(cancel));
 }
 
-/// `POST {version}/interactions`
 async fn create(
     request: HttpRequest,
     mut payload: web::Payload,
@@ -130,7 +129,6 @@ async fn submit(
     Ok((view, body.mode, waiter))
 }
 
-/// `GET {version}/interactions/{id}`
 async fn show(
     request: HttpRequest,
     path: web::Path<(String, String)>,
@@ -146,7 +144,6 @@ async fn show(
     respond(&request, &path.1, &state, job).await
 }
 
-/// `POST {version}/interactions/{id}/cancel`
 async fn cancel(
     request: HttpRequest,
     path: web::Path<(String, String)>,
@@ -157,7 +154,7 @@ async fn cancel(
     respond(&request, &path.1, &state, job).await
 }
 
-/// `DELETE {version}/interactions/{id}`: deletes the image. An interaction that ended without one has nothing to delete.
+/// Deletes the image. An interaction that ended without one has nothing to delete.
 async fn delete(
     request: HttpRequest,
     path: web::Path<(String, String)>,

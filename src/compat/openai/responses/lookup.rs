@@ -12,7 +12,6 @@ use crate::compat::state::CompatState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
 
-/// `GET /v1/responses/{response}`
 pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
@@ -32,7 +31,7 @@ pub async fn show(
     respond(&state, job).await
 }
 
-/// `POST /v1/responses/{response}/cancel`: cancels a queued job. A job that has started continues, and one that has ended stays as it is.
+/// Cancels a queued job. A job that has started continues, and one that has ended stays as it is.
 pub async fn cancel(
     request: HttpRequest,
     path: web::Path<String>,

@@ -22,7 +22,6 @@ fn example() -> Value {
     })
 }
 
-/// `POST /accounts`
 pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
     let with_balance = json!({"name": "studio", "balance": "25.00"});
     let with_limit =
@@ -53,7 +52,6 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(opened)
 }
 
-/// `GET /accounts`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listAccounts", "Accounts", "List accounts")
         .text("Oldest first. Several accounts may have the same name.")
@@ -66,13 +64,11 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Account>("A page of accounts.", page(example())))
 }
 
-/// `GET /accounts/{account_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showAccount", "Accounts", "Get an account")
         .response(builder.response::<Account>(200, "The account.", example()))
 }
 
-/// `PATCH /accounts/{account_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new(
         "changeAccount",
@@ -96,7 +92,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     ))
 }
 
-/// `DELETE /accounts/{account_id}/content`
 pub fn erase(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("eraseAccount", "Accounts", "Erase an account")
         .text("Deactivates the account and erases `limit` of its jobs, newest first, as `DELETE /jobs/{job_id}/content` does. Repeat the call with `next_cursor`. Further calls erase the metadata of batches and what deliveries have sent and received, `limit` of each. The last call also \
@@ -122,7 +117,6 @@ fn limited_account() -> Value {
     })
 }
 
-/// `POST /accounts/{account_id}/deposits`
 pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
     let entry = super::examples::with(
         charge(),
@@ -164,7 +158,6 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
         )
 }
 
-/// `GET /accounts/{account_id}/transactions`
 pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
@@ -178,7 +171,6 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
         ))
 }
 
-/// `GET /statements`
 pub fn statements(builder: &mut DocumentBuilder<'_>) -> Operation {
     let line = json!({
         "model": "pro",

@@ -30,7 +30,6 @@ fn example() -> Value {
     })
 }
 
-/// `POST /batches`
 pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     let new = with(
         example(),
@@ -179,7 +178,6 @@ fn request(builder: &DocumentBuilder<'_>) -> Value {
     json!({"anyOf": calls.map(|(tier, mode)| of(tier, mode)).collect::<Vec<_>>()})
 }
 
-/// `GET /batches`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listBatches", "Batches", "List batches")
         .text("Newest first.")
@@ -187,7 +185,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Batch>("A page of batches.", page(example())))
 }
 
-/// `GET /batches/{batch_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let shown = builder
         .response::<Batch>(200, "The batch.", example())
@@ -199,7 +196,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::ValidationFailed])
 }
 
-/// `GET /batches/{batch_id}/results`
 pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
     let line = json!({
         "custom_id": "fox",
@@ -230,7 +226,6 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(stream)
 }
 
-/// `DELETE /batches/{batch_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let canceled = with(
         example(),
@@ -251,7 +246,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `GET /accounts/{account_id}/batches`
 pub fn of_account(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listBatches", "Jobs", "List an account's batches")
         .text("Newest first.")

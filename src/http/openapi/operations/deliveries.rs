@@ -40,7 +40,6 @@ pub fn pending() -> Value {
     )
 }
 
-/// `GET /deliveries`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listDeliveries", "Deliveries", "List deliveries")
         .text("Newest first. A page scans a bounded number of deliveries, and contains at most 1,000 attempts: it may end early and still have a `next_cursor`.")
@@ -52,13 +51,11 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Delivery>("A page of deliveries.", page(example())))
 }
 
-/// `GET /deliveries/{delivery_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showDelivery", "Deliveries", "Get a delivery")
         .response(builder.response::<Delivery>(200, "The delivery with its attempts.", example()))
 }
 
-/// `POST /deliveries/{delivery_id}/redeliver`
 pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
         .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL, or if it has 200 attempts.")

@@ -5,7 +5,6 @@ use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
 
-/// `GET /files/...`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let operation = Operation::new("downloadImage", "Files", "Download an image").path(
         "file",

@@ -11,7 +11,6 @@ use tintype_api::{Job, ListedJob};
 use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-/// `GET /jobs`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let entry = with(
         done_job(),
@@ -47,7 +46,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::StorageUnavailable])
 }
 
-/// `GET /jobs/{job_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let schema = builder.schema::<Job<'static>>();
     let examples = named_examples(&[
@@ -68,7 +66,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::ValidationFailed, Code::StorageUnavailable])
 }
 
-/// `DELETE /jobs/{job_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let gone = builder.response::<Job<'static>>(
         200,
@@ -81,7 +78,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `DELETE /jobs/{job_id}/image`
 pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeImage", "Jobs", "Delete the image of a job")
         .text("Deletes the image and its thumbnails at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` returns `410`. A repeated call returns the same. A job without an image: `409`.")
@@ -89,7 +85,6 @@ pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
 
-/// `GET /jobs/{job_id}/events`
 pub fn follow(_: &mut DocumentBuilder<'_>) -> Operation {
     let stream = ResponseDoc::new(200, "The stream of events.")
         .content(

@@ -40,7 +40,6 @@ fn with_text() -> Value {
     )
 }
 
-/// `GET /accounts/{account_id}/keys`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listKeys", "Keys", "List an account's keys")
         .window()
@@ -49,7 +48,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         )
 }
 
-/// `POST /accounts/{account_id}/keys`
 pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     let minimal = json!({"name": "website"});
     let full = json!({
@@ -80,7 +78,6 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(created)
 }
 
-/// `GET /keys/{key_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showKey", "Keys", "Get a key").response(builder.response::<ApiKey>(
         200,
@@ -89,7 +86,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     ))
 }
 
-/// `PATCH /keys/{key_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeKey", "Keys", "Change a key")
         .text("Omitted fields stay unchanged; `null` removes a restriction. Changes apply from the next call on.")
@@ -100,7 +96,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.response::<ApiKey>(200, "The changed key.", example()))
 }
 
-/// `DELETE /keys/{key_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeKey", "Keys", "Delete a key")
         .text("Its jobs continue and are charged. The panel's own key (`system`) cannot be deleted: 409.")
@@ -108,7 +103,6 @@ pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `POST /keys/{key_id}/rotate`
 pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     let rotated = with(
         with_text(),

@@ -11,7 +11,6 @@ use tintype_storage::domain::tier::{Mode, Tier};
 
 const ACCOUNT: &str = "The job's account. Without it the service searches all accounts, which takes long if there are very many.";
 
-/// `GET /jobs`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listJobs", "Jobs", "List jobs of all accounts")
         .text("Newest first. A page scans at most 10,000 jobs over all accounts, or 500 with `metadata`, and may end early with a `next_cursor`.")
@@ -37,7 +36,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::StorageUnavailable])
 }
 
-/// `GET /jobs/{job_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showJob", "Jobs", "Get a job")
         .query("account_id", ACCOUNT, uuid())
@@ -49,7 +47,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::ValidationFailed, Code::StorageUnavailable])
 }
 
-/// `DELETE /jobs/{job_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = record_without_image(canceled_job());
     Operation::new("cancelJob", "Jobs", "Cancel a job")
@@ -63,14 +60,12 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::ValidationFailed, Code::Conflict])
 }
 
-/// `DELETE /jobs/{job_id}/image`
 pub fn delete_image(builder: &mut DocumentBuilder<'_>) -> Operation {
     super::jobs::delete_image(builder)
         .query("account_id", ACCOUNT, uuid())
         .refuses([Code::ValidationFailed])
 }
 
-/// `DELETE /jobs/{job_id}/content`
 pub fn erase(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("eraseJob", "Jobs", "Erase the content of a job")
         .text("Deletes the personal data of a job that has ended: prompt, metadata, `callback_url`, `custom_id`, input URLs, the text of the error, the image with its thumbnails, \

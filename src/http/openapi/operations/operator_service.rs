@@ -10,7 +10,6 @@ use tintype_api::{AuditEntry, BackendTest, Body as _, Nodes, Stats, Switches};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::PauseChange;
 
-/// `GET /stats`
 pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "queued": {"fast": 3, "quality": 0, "pro": 12},
@@ -26,7 +25,6 @@ pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.response::<Stats>(200, "The current statistics.", example))
 }
 
-/// `GET /nodes`
 pub fn nodes(builder: &mut DocumentBuilder<'_>) -> Operation {
     let node = |id: &str, host: &str, answers: bool, beat_age_ms: u64| {
         json!({
@@ -57,7 +55,6 @@ pub fn nodes(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.response::<Nodes>(200, "The nodes.", example))
 }
 
-/// `POST /backends/{name}/test`
 pub fn test_backend(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "name": "gpu",
@@ -82,7 +79,6 @@ fn switches() -> Value {
     })
 }
 
-/// `GET /pause`
 pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showPause", "Service", "Get pauses").response(builder.response::<Switches>(
         200,
@@ -91,7 +87,6 @@ pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     ))
 }
 
-/// `PUT /pause`
 pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("setPause", "Service", "Set all pauses")
         .text("Sets all switches of models: omitted ones are resumed. With `backends`, it also sets the pauses of all backends; without the list, it keeps them. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A paused backend gets no new attempt: its jobs go to the other backends of the model, or wait while all of them are paused. A switch that stays paused keeps its reason unless the call sets another.")
@@ -105,7 +100,6 @@ pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `PATCH /pause`
 pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changePause", "Service", "Change single pauses")
         .text("Like `PUT`, but omitted switches keep their state and reason, so concurrent changes of different switches do not undo each other. `reason` applies to the switches in the call.")
@@ -119,7 +113,6 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `GET /audit`
 pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
     let kinds: BTreeSet<&str> = Action::names()
         .filter_map(|it| it.split('.').next())
@@ -157,7 +150,6 @@ pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<AuditEntry>("A page of the log.", page(entry)))
 }
 
-/// `GET /export`
 pub fn export(_: &mut DocumentBuilder<'_>) -> Operation {
     let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"920595e106461e504f1ff9931c3f81c6f57578612c7a9f2c9cec6c455f8c86fe\"}\n";
     let lines = ResponseDoc::new(200, "The records, one JSON line each.").content(
@@ -171,7 +163,6 @@ pub fn export(_: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict, Code::ValidationFailed])
 }
 
-/// `PUT /backups/{taken_at}`
 pub fn set_backup(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("setBackup", "Service", "Report a backup")
         .text("Reports a stored backup. `last_export_at` of the statistics becomes `taken_at`, if that is later than before.")

@@ -7,7 +7,6 @@ use tintype_api::schema::words;
 use tintype_api::{Balance, Model, OwnKey, Transaction, Usage};
 use tintype_storage::domain::ledger::EntryKind;
 
-/// `GET /balance`
 pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({"balance": "99.866", "reserved": "0.134", "available": "99.732"});
     let response = builder.response::<Balance>(200, "The account's balance.", example);
@@ -16,7 +15,6 @@ pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(response)
 }
 
-/// `GET /transactions`
 pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     let response = builder.page::<Transaction>("A page of the ledger.", page(charge()));
     Operation::new("listTransactions", "Account", "List transactions")
@@ -29,7 +27,6 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(response)
 }
 
-/// `GET /usage`
 pub fn daily_usage(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "day": "2026-11-20",
@@ -53,7 +50,6 @@ pub fn daily_usage(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Usage>("A page of the usage.", page))
 }
 
-/// `GET /models`
 pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "id": "fast",
@@ -70,7 +66,6 @@ pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(response)
 }
 
-/// `GET /key`
 pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "key_id": KEY,

@@ -27,7 +27,6 @@ fn invited_person() -> Value {
     person
 }
 
-/// `GET /accounts/{account_id}/people`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let page = last_page(example());
     Operation::new("listPeople", "People", "List an account's people")
@@ -36,7 +35,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Person>("A page of people.", page))
 }
 
-/// `POST /accounts/{account_id}/people`
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
     let response = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person());
@@ -47,7 +45,6 @@ pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `GET /accounts/{account_id}/people/{person_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showPerson", "People", "Get a person").response(builder.response::<Person>(
         200,
@@ -56,7 +53,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     ))
 }
 
-/// `PATCH /accounts/{account_id}/people/{person_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"role": "viewer"});
     Operation::new("changePerson", "People", "Change a person's role")
@@ -64,14 +60,12 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.response::<Person>(200, "The changed person.", example()))
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removePerson", "People", "Remove a person")
         .text("Also ends their sessions at once.")
         .response(ResponseDoc::new(204, "The person is removed."))
 }
 
-/// `POST /accounts/{account_id}/people/{person_id}/invitation`
 pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"revoke": true});
     Operation::new("invitePersonAgain", "People", "Issue a new link")
@@ -85,7 +79,6 @@ pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
         )
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}/sessions`
 pub fn sign_out(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("signPersonOut", "People", "Sign a person out")
         .text("Ends all their sessions. They can sign in again; to keep them out, issue a new link with `revoke`, or remove them.")

@@ -5,7 +5,6 @@ use crate::web::problem::Code;
 use serde_json::json;
 use tintype_api::{ProcessStatus, ServiceStatus};
 
-/// `GET /healthz`
 pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
     let alive =
         builder.response::<ProcessStatus>(200, "The process is alive.", json!({"status": "ok"}));
@@ -14,7 +13,6 @@ pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(alive)
 }
 
-/// `GET /readyz`
 pub fn readyz(builder: &mut DocumentBuilder<'_>) -> Operation {
     let ready = builder.response::<ProcessStatus>(
         200,
@@ -30,7 +28,6 @@ pub fn readyz(builder: &mut DocumentBuilder<'_>) -> Operation {
     .response(ready)
 }
 
-/// `GET /status`
 pub fn status(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "status": "limited",
@@ -47,7 +44,6 @@ pub fn status(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(status.not_stored())
 }
 
-/// `GET /metrics`
 pub fn metrics(builder: &mut DocumentBuilder<'_>) -> Operation {
     let operation = Operation::new("showMetrics", "Service", "Get metrics");
     if builder.config.server.metrics_listen.is_some() {
@@ -64,13 +60,11 @@ pub fn metrics(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Unauthorized])
 }
 
-/// `GET /api/v1/openapi.json`
 pub fn native(_: &mut DocumentBuilder<'_>) -> Operation {
     document(Operation::new("showDocument", "Service", "Get this document"))
         .text("OpenAPI 3.1 for this instance: ratios, sizes and limits are those of its configuration. The page `/docs` renders it.")
 }
 
-/// `GET /admin/v1/openapi.json`
 pub fn operator(_: &mut DocumentBuilder<'_>) -> Operation {
     document(Operation::new(
         "showOperatorDocument",

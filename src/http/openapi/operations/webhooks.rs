@@ -19,14 +19,12 @@ fn example() -> Value {
     })
 }
 
-/// `GET /accounts/{account_id}/webhooks`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
         .window()
         .response(builder.page::<Webhook>("A page of webhooks.", last_page(example())))
 }
 
-/// `POST /accounts/{account_id}/webhooks`
 pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example_body = json!({"url": "https://shop.example/hooks/tintype"});
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
@@ -49,13 +47,11 @@ pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `GET /webhooks/{webhook_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showWebhook", "Webhooks", "Get a webhook")
         .response(builder.response::<Webhook>(200, "The webhook with its secret.", example()))
 }
 
-/// `PATCH /webhooks/{webhook_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
         .body(
@@ -69,14 +65,12 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
-/// `DELETE /webhooks/{webhook_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeWebhook", "Webhooks", "Delete a webhook")
         .text("Its pending deliveries end as `failed` with the reason `webhook deleted`.")
         .response(ResponseDoc::new(204, "The webhook is deleted."))
 }
 
-/// `POST /webhooks/{webhook_id}/test`
 pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
         .text("Reports a job that never existed, with `metadata` `{\"test\": true}`. One per minute and webhook. Returns 409 while the webhook is inactive.")
@@ -84,7 +78,6 @@ pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict, Code::RateLimited])
 }
 
-/// `POST /operator-webhook/test`
 pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
     let none = "00000000-0000-0000-0000-000000000000";
     let example = with(
@@ -109,14 +102,12 @@ fn test_delivery(builder: &mut DocumentBuilder<'_>, example: Value) -> ResponseD
         .links("delivery_id", &[("show", "showDelivery")])
 }
 
-/// `POST /webhooks/{webhook_id}/rotate-secret`
 pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
         .text("`X-Signature` uses the new secret at once; `webhook-signature` contains signatures with both for 24 hours.")
         .response(builder.response::<Webhook>(200, "The webhook with its new secret.", example()))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`
 pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new(
         "redeliverFailed",

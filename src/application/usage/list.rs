@@ -30,9 +30,6 @@ pub struct Position {
 }
 
 /// The lines after a position, and the position of the last one if more follow.
-///
-/// # Errors
-/// The store fails.
 pub async fn page(
     core: &Core,
     account: AccountId,
