@@ -33,10 +33,20 @@ pub struct Places {
     pub invitation: String,
 }
 
+/// A batch of two images and a request that fails; the script waits for its end, and returns its id.
+pub const BATCH: &str = "
+const batch = async (send, base) => {
+    const lines = ['fox', 'owl', 'heron'].map((name) => JSON.stringify({ custom_id: name, model: 'fast', prompt: `a ${name} at dusk`, aspect_ratio: '1:1',
+        ...(name === 'owl' ? { input_images_urls: ['http://127.0.0.1:9/owl.png'] } : {}) }));
+    const sent = await fetch('/panel/api' + base + '/batches', { method: 'POST', headers: { 'X-Tintype-Panel': '1', 'Content-Type': 'application/x-ndjson' }, body: lines.join('\\n') });
+    const { batch_id: batch } = await sent.json();
+    while ((await send('GET', base + '/batches/' + batch)).status !== 'ended') await new Promise((wake) => setTimeout(wake, 50));
+    return batch;
+};";
+
 /// Fills the account of the first start over the panel API in the browser's session. Does not create webhooks and images,
 /// which take longer and are created through the pages.
 const FILL: &str = "
-const done = arguments[arguments.length - 1];
 const fill = async () => {
     const headers = { 'X-Tintype-Panel': '1', 'Content-Type': 'application/json' };
     const send = async (method, path, body) => {
@@ -54,12 +64,7 @@ const fill = async () => {
     const person = await send('POST', base + '/people', { email: 'ada@example.com', role: 'owner' });
     await send('POST', '/accounts', { name: 'studio north', balance: '12.5' });
     await send('PUT', '/pause', { project: false, tiers: { pro: true }, reasons: { pro: 'new weights until 14:00' } });
-    const lines = ['fox', 'owl', 'heron'].map((name) => JSON.stringify({ custom_id: name, model: 'fast', prompt: `a ${name} at dusk`, aspect_ratio: '1:1',
-        ...(name === 'owl' ? { input_images_urls: ['http://127.0.0.1:9/owl.png'] } : {}) }));
-    const sent = await fetch('/panel/api' + base + '/batches', { method: 'POST', headers: { 'X-Tintype-Panel': '1', 'Content-Type': 'application/x-ndjson' }, body: lines.join('\\n') });
-    const { batch_id: batch } = await sent.json();
-    while ((await send('GET', base + '/batches/' + batch)).status !== 'ended') await new Promise((wake) => setTimeout(wake, 50));
-    return { batch, key: key.key_id, invitation: person.invitation_url.split('#')[1] };
+    return { batch: await batch(send, base), key: key.key_id, invitation: person.invitation_url.split('#')[1] };
 };
 fill().then(done, (error) => done({ failed: String(error) }));";
 
@@ -79,7 +84,8 @@ pub async fn fill_account(browser: &Browser, hook: &str, prompts: &[&str]) -> Pl
     let link = browser.find("//p[contains(., 'generated in')]/a").await;
     let job = link.attr("href").await.expect("an answer");
     let job = job.expect("an address");
-    let filled = browser.client.execute_async(FILL, vec![]).await;
+    let script = format!("const done = arguments[arguments.length - 1]; {BATCH} {FILL}");
+    let filled = browser.client.execute_async(&script, vec![]).await;
     let filled = filled.expect("calls that succeed");
     assert_eq!(filled.get("failed"), None, "{filled}");
     let text = |name: &str| filled[name].as_str().unwrap_or_default().to_owned();

@@ -1,10 +1,12 @@
-//! Screenshots of every page for review: target/panel. No page may be wider than the screen, in either theme. Each page is saved once,
-//! because a screenshot takes longer than the check; with `TINTYPE_TEST_SCREENSHOTS=1`, on each screen in each theme.
+//! One walk through all pages and dialogs. On every screen and in either theme, none is wider than the screen, and axe finds no serious
+//! problem. Each is saved once in target/panel for review, because a screenshot takes longer than the checks; with
+//! `TINTYPE_TEST_SCREENSHOTS=1`, on each screen in each theme.
 //! `readme-*.png` are the screenshots of the README.
 
+use crate::accessibility::{axe, problems};
 use crate::browser::Browser;
 use crate::calls::calls;
-use crate::pages::{PAGES, SCREENS, fill_account, resize, wait_until_loaded};
+use crate::pages::{BATCH, PAGES, SCREENS, fill_account, resize, wait_until_loaded};
 use crate::receiver::PIXEL;
 use crate::{browse, receiver};
 use serde_json::json;
@@ -26,47 +28,82 @@ fn is_saved(size: &str, theme: &str) -> bool {
         || std::env::var("TINTYPE_TEST_SCREENSHOTS").is_ok_and(|it| it == "1")
 }
 
-/// Asserts that the page fits each screen in each theme, and saves screenshots of the whole page.
-async fn shoot_page(browser: &Browser, name: &str) {
-    for (width, height, size) in SCREENS {
-        for theme in ["light", "dark"] {
-            resize(browser, width, height, theme).await;
-            let wide = wait_until_loaded(browser).await;
-            assert!(wide <= width, "{name}, {size}: {wide} pixels wide");
-            if is_saved(size, theme) {
-                let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
-                fs::write(path, browser.screenshot().await).unwrap();
-            }
-        }
-    }
-    let [(width, height, _), ..] = SCREENS;
-    resize(browser, width, height, "light").await;
+/// What all places are checked with, and what is found.
+struct Walk<'a> {
+    browser: &'a Browser,
+    axe: String,
+    problems: Vec<String>,
 }
 
-/// Loads the page on each screen in each theme, and saves screenshots of the viewport.
-async fn shoot_screen(browser: &Browser, name: &str) {
-    for (width, height, size) in SCREENS {
-        for theme in ["light", "dark"] {
-            resize(browser, width, height, theme).await;
-            wait_until_loaded(browser).await;
-            if is_saved(size, theme) {
-                let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
-                fs::write(path, browser.screen().await).unwrap();
+impl Walk<'_> {
+    /// Checks the place that the browser shows, and saves screenshots of the whole page.
+    async fn page(&mut self, name: &str) {
+        self.place(name, false).await;
+    }
+
+    /// The same with screenshots of the viewport, for a dialog that fills it.
+    async fn screen(&mut self, name: &str) {
+        self.place(name, true).await;
+    }
+
+    async fn place(&mut self, name: &str, is_viewport: bool) {
+        let browser = self.browser;
+        for (width, height, size) in SCREENS {
+            for theme in ["light", "dark"] {
+                resize(browser, width, height, theme).await;
+                let wide = wait_until_loaded(browser).await;
+                let what = format!("{name}, {size}, {theme}");
+                assert!(wide <= width, "{what}: {wide} pixels wide");
+                let found = problems(browser, &self.axe, &what).await;
+                self.problems.extend(found);
+                if is_saved(size, theme) {
+                    let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
+                    let saved = match is_viewport {
+                        true => browser.screen().await,
+                        false => browser.screenshot().await,
+                    };
+                    fs::write(path, saved).unwrap();
+                }
             }
         }
+        let [(width, height, _), ..] = SCREENS;
+        resize(browser, width, height, "light").await;
     }
-    let [(width, height, _), ..] = SCREENS;
-    resize(browser, width, height, "light").await;
+}
+
+/// The pages of a job and of a batch whose deliveries a receiver refuses. The webhook sends to that receiver only meanwhile.
+async fn make_refused(browser: &Browser) -> [String; 2] {
+    let hook = receiver::answering("500 Oops", "{\"no\":1}");
+    let script = format!(
+        "const [webhook] = (await send('GET', base + '/webhooks')).data;
+         const move = (url) => send('PATCH', base + '/webhooks/' + webhook.webhook_id, {{ url }});
+         const attempted = async (find) => {{ while (!(await find())?.attempts.length) await new Promise((wake) => setTimeout(wake, 50)); }};
+         await move('{hook}');
+         {BATCH}
+         const ended = await batch(send, base);
+         await attempted(async () => (await send('GET', base + '/batches/' + ended)).delivery);
+         const job = await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});
+         await attempted(async () => (await send('GET', base + '/deliveries?job_id=' + job.job_id)).data[0]);
+         await move(webhook.url);
+         return {{ job: '#/jobs/' + job.job_id, batch: '#/batches/' + ended }};"
+    );
+    let made = calls(browser, &script).await;
+    ["job", "batch"].map(|it| made[it].as_str().unwrap().to_owned())
 }
 
 #[test]
-fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
+fn every_page_and_dialog_fits_the_screen_has_no_serious_accessibility_problem_and_is_saved() {
     browse(|mut service, browser| async move {
         fs::create_dir_all(SHOTS).unwrap();
         let hook = receiver::answering("200 OK", "{\"ok\":true}");
+        let mut walk = Walk {
+            browser: &browser,
+            axe: axe(),
+            problems: Vec::new(),
+        };
         browser.open("").await;
-        browser.see("h1", "Sign in").await;
-        shoot_page(&browser, "sign-in").await;
+        browser.see("h1", "Sign in as the operator").await;
+        walk.page("sign-in").await;
         browser.sign_in_as_operator().await;
         let places = fill_account(&browser, &hook, PROMPTS).await;
         // The screenshots of the README show no pointer and no scroll bars, which disappear with the next layout.
@@ -83,7 +120,7 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
             browser.screen().await,
         )
         .unwrap();
-        shoot_page(&browser, "playground-made").await;
+        walk.page("playground-made").await;
         browser.go("#/overview", "Overview").await;
         wait_until_loaded(&browser).await;
         fs::write(
@@ -91,39 +128,48 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
             browser.screen().await,
         )
         .unwrap();
+        let [refused_job, refused_batch] = make_refused(&browser).await;
         for (page, title) in PAGES {
             browser.go(&format!("#/{page}"), title).await;
-            shoot_page(&browser, page).await;
+            walk.page(page).await;
         }
         browser.go(&places.key, "the website").await;
-        shoot_page(&browser, "key").await;
+        walk.page("key").await;
         browser.go("#/gallery", "Gallery").await;
         browser
             .press("Show: a lighthouse on a cliff in a storm")
             .await;
         browser.see("button", "Copy prompt").await;
-        shoot_screen(&browser, "lightbox").await;
+        walk.screen("lightbox").await;
         browser.press("Close").await;
         for prompt in &PROMPTS[..2] {
             let box_of = format!("//label[input[@aria-label='Compare: {prompt}']]");
             browser.press_in(&box_of).await;
         }
-        shoot_page(&browser, "gallery-chosen").await;
+        walk.page("gallery-chosen").await;
         browser.press("Compare").await;
         browser.see("b", "Compare").await;
-        shoot_screen(&browser, "compare").await;
+        walk.screen("compare").await;
         browser.press("Close").await;
         browser.go(&places.batch, "Batch").await;
         browser.see("b", "HTTP 200").await;
-        shoot_page(&browser, "batch").await;
+        walk.page("batch").await;
+        browser.go(&refused_batch, "Batch").await;
+        browser.see("b", "HTTP 500").await;
+        walk.page("batch-refused").await;
         browser.go("#/batches", "Batches").await;
         crate::batches::choose_faulty(&browser).await;
-        shoot_page(&browser, "batch-faults").await;
+        walk.page("batch-faults").await;
+        browser.go(&refused_job, "Job").await;
+        browser.see("b", "HTTP 500").await;
+        browser.press("Show request").await;
+        browser.see("div", "X-Signature").await;
+        walk.page("job-refused").await;
         browser.go(&places.job, "Job").await;
         browser.see("b", "HTTP 200").await;
         browser.press("Show request").await;
         browser.see("div", "X-Signature").await;
-        shoot_page(&browser, "job").await;
+        walk.page("job").await;
         browser
             .find("//code[contains(@class, 'wrap')][ancestor::details]")
             .await;
@@ -135,7 +181,7 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
             .go(&format!("#/deliveries?open={delivery}"), "Deliveries")
             .await;
         browser.see("b", "HTTP 200").await;
-        shoot_page(&browser, "delivery").await;
+        walk.page("delivery").await;
         let image = receiver::serving("image/png", PIXEL);
         let script = format!(
             "return make(base, {{ prompt: 'the same in blue', aspect_ratio: '1:1', metadata: {{ order: 4711 }}, input_images_urls: ['{image}'] }});"
@@ -144,12 +190,31 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
         let again = format!("#/playground?again={}", job["job_id"].as_str().unwrap());
         browser.go(&again, "Playground").await;
         browser.see("div", "The input image was deleted").await;
-        shoot_page(&browser, "playground-again").await;
-        browser.go("#/keys", "API keys").await;
-        browser.press("New key").await;
-        browser.see("h2", "New API key").await;
-        shoot_page(&browser, "dialog").await;
-        browser.press("Cancel").await;
+        walk.page("playground-again").await;
+        for (name, page, title, opens, heading) in [
+            ("dialog", "#/keys", "API keys", "New key", "New API key"),
+            ("invite", "#/people", "People", "Invite", "Invite to"),
+            (
+                "new-account",
+                "#/accounts",
+                "Accounts",
+                "New account",
+                "New account",
+            ),
+            (
+                "reason",
+                "#/service",
+                "Service",
+                "Reason for pro",
+                "Why is pro paused?",
+            ),
+        ] {
+            browser.go(page, title).await;
+            browser.press(opens).await;
+            browser.see("h2", heading).await;
+            walk.page(name).await;
+            browser.press("Cancel").await;
+        }
         resize(&browser, 390, 844, "light").await;
         browser.press("Menu").await;
         browser.see("a", "Audit log").await;
@@ -163,10 +228,11 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
         .unwrap();
         browser.press("Sign out").await;
         browser.see("h1", "Sign in").await;
+        walk.page("signed-out").await;
         browser.open(&places.invitation).await;
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
-        shoot_page(&browser, "invitation").await;
+        walk.page("invitation").await;
 
         browser.client.goto("about:blank").await.unwrap();
         browser.sign_in_as_operator().await;
@@ -176,6 +242,7 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
         service.end();
         browser.see("div", "Connection lost").await;
-        shoot_page(&browser, "not-live").await;
+        walk.page("not-live").await;
+        assert!(walk.problems.is_empty(), "{}", walk.problems.join("\n"));
     });
 }
