@@ -278,16 +278,20 @@ fn directory_of(location: &Path) -> String {
     first.map_or_else(String::new, |it| it.as_ref().to_owned())
 }
 
-/// Writes a new file. `None` if it cannot be created, as when it exists or its directory is missing. A file that cannot be written
-/// completely is removed.
+/// Writes a new file. `None` if it cannot be created, as when it exists or its directory is missing.
 fn create(path: &FilePath, bytes: &[u8]) -> Option<io::Result<()>> {
-    let mut file = File::create_new(path).ok()?;
+    let file = File::create_new(path).ok()?;
+    Some(fill(file, path, bytes))
+}
+
+/// Writes the content of the new file at `path`. Removes a file that cannot be written completely.
+fn fill(mut file: File, path: &FilePath, bytes: &[u8]) -> io::Result<()> {
     let written = file.write_all(bytes);
     if written.is_err() {
         // The error of the write says more.
         drop(fs::remove_file(path));
     }
-    Some(written)
+    written
 }
 
 /// These threads have no runtime, so the store's future completes at the first poll.

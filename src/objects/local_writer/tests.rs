@@ -140,17 +140,26 @@ fn a_group_creates_new_results_and_replaces_existing_ones() {
     assert_eq!(fs::read_dir(&results).unwrap().count(), MIN_GROUP);
 }
 
-/// `/dev/full` is a file that can be opened but not written.
 #[test]
-fn an_incomplete_result_is_an_error() {
-    assert!(
-        create(FilePath::new("/dev/full"), b"x").is_none(),
-        "it exists"
-    );
-    let full = tempfile::tempdir().unwrap();
-    assert!(create(&full.path().join("missing/a"), b"x").is_none());
-    create(&full.path().join("a"), b"x").unwrap().unwrap();
-    assert_eq!(fs::read(full.path().join("a")).unwrap(), b"x");
+fn a_file_is_created_once() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a");
+    create(&path, b"x").unwrap().unwrap();
+    assert!(create(&path, b"y").is_none(), "it exists");
+    assert_eq!(fs::read(&path).unwrap(), b"x");
+    assert!(create(&root.path().join("missing/a"), b"x").is_none());
+}
+
+/// A write to `/dev/full` fails as on a full disk.
+#[test]
+fn an_incomplete_file_is_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a");
+    fs::write(&path, b"part").unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let error = fill(full, &path, b"x").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert!(!path.exists());
 }
 
 #[test]
