@@ -270,9 +270,11 @@ async fn erase(arguments: Erase) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_argument(Some(&arguments.account)).await?;
     let (id, name) = (&*account.account_id, &account.name);
+    let balance = &*account.money.balance;
     anyhow::ensure!(
         arguments.yes,
-        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) forever; add --yes to confirm"
+        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) forever; its balance of {balance} stays on \
+         record, so pay it out first if you owe it; add --yes to confirm"
     );
     let (mut jobs, mut cursor) = (0, String::new());
     loop {
@@ -287,8 +289,8 @@ async fn erase(arguments: Erase) -> anyhow::Result<()> {
             None => break,
         }
     }
-    let outcome = json!({"account_id": id, "jobs": jobs});
-    let text = format!("erased {id} with {jobs} jobs");
+    let outcome = json!({"account_id": id, "jobs": jobs, "balance": balance});
+    let text = format!("erased {id} with {jobs} jobs; its balance of {balance} stays on record");
     arguments.common.confirm(&outcome, &text)
 }
 
