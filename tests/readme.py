@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of the README as a reader does: block by block, in an empty directory, with `tintype` on the PATH.
+"""Runs the commands of the README as a reader does: block by block, in an empty directory, with `tintype` on the PATH. Then runs those
+of docs/api.md with the same service and key.
 
 A block that starts the service or the receiver gets a separate terminal. The JSON after a command must have the members and types
 of the command's output, and equal values unless it is abbreviated with an ellipsis. A text must appear in that output or in a
 terminal. Every image that a command names must exist afterwards. The TOML of a section is appended to config.toml, and
-`tintype check-config` must accept it.
+`tintype check-config` must accept it. The output of docs/api.md must have the members and types of the page; tests/api/documentation.py
+compares its values, with a fresh account.
 
 The commands run in a network namespace with only the loopback interface, so the ports of the README are free and no command
 reaches another host. If the system grants no namespace, the ports of the README must be free.
@@ -31,6 +33,7 @@ sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(TESTS / "api"), str(TESTS / "compat")]
 
+from documentation import blocks as api_blocks  # noqa: E402
 from documentation import faults, missing  # noqa: E402
 from served import program  # noqa: E402
 
@@ -157,6 +160,21 @@ def read(reader: Reader) -> tuple[int, list[str]]:
     return count, wrong
 
 
+def read_api_page(reader: Reader) -> tuple[int, list[str]]:
+    """Follows docs/api.md after the README; returns the number of blocks run, and the faults."""
+    wrong, count, output = [], 0, ""
+    # The README names the variables differently.
+    reader.run("TINTYPE_URL=$URL TINTYPE_KEY=$KEY")
+    for language, text in api_blocks():
+        if language == "json" and output:
+            # The values depend on what the README has done.
+            printed = json.loads(output.strip().splitlines()[-1])
+            wrong += [f"docs/api.md: {fault}" for fault in faults(json.loads(text), printed, steady=())]
+        output = reader.run(text) if language == "sh" else ""
+        count += language == "sh"
+    return count, wrong
+
+
 def main() -> int:
     binary = pathlib.Path(program()).resolve()
     isolated = leave_the_network()
@@ -165,13 +183,16 @@ def main() -> int:
         reader = Reader(pathlib.Path(directory), pathlib.Path(bin_directory))
         try:
             count, wrong = read(reader)
+            if not wrong:
+                more, wrong = read_api_page(reader)
+                count += more
         finally:
             ended = reader.close()
     for fault in wrong + ended:
         print(fault, file=sys.stderr)
     where = "without a network" if isolated else "on the ports of the host"
     print(f"{count} blocks of commands run {where}, {len(wrong + ended)} wrong")
-    return 1 if wrong or ended or count < 12 else 0
+    return 1 if wrong or ended or count < 28 else 0
 
 
 if __name__ == "__main__":

@@ -41,6 +41,20 @@ pub fn generator(
     })
 }
 
+/// Reads the files that the settings name, as [`generator`] does, without a request.
+///
+/// # Errors
+/// See [`BackendSetupError`].
+pub fn check_files(name: &str, backend: &Backend) -> Result<(), BackendSetupError> {
+    match &backend.kind {
+        BackendKind::ComfyUi { settings, .. } => comfyui::check_files(name, settings),
+        BackendKind::Procedural
+        | BackendKind::Gemini { .. }
+        | BackendKind::OpenAi { .. }
+        | BackendKind::SdApi { .. } => Ok(()),
+    }
+}
+
 /// Probes a configured backend. `models` are the models that the tiers will request; may be empty.
 pub async fn probe(
     name: &str,

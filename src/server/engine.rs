@@ -1,6 +1,6 @@
 //! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
-use super::{data_dir_lock, node_process, records_owner};
+use super::{data_dir_lock, move_mark, node_process, records_owner};
 use crate::backup;
 use crate::config::Config;
 use crate::data_dir::{self, LOST_AND_FOUND};
@@ -50,7 +50,9 @@ pub fn open_engine(
         }
         outcome => outcome?,
     };
-    refuse_unmoved_records(config, refuse_incomplete_database(config, engine)?)
+    let engine = refuse_incomplete_database(config, engine)?;
+    move_mark::refuse(config, &*engine)?;
+    refuse_unmoved_records(config, engine)
 }
 
 /// Waits until the database accepts connections, if the records are in a database. Dropping the future ends the wait.
@@ -70,8 +72,15 @@ pub async fn wait_for_database(config: &Config) -> Result<(), EngineError> {
 /// Opens the engine exclusively, without waiting.
 ///
 /// # Errors
-/// The engine cannot be opened, or a service uses it.
+/// The engine cannot be opened, a service uses it, or its records were moved elsewhere.
 pub fn open_engine_exclusively(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    let engine = open_even_if_moved(config)?;
+    move_mark::refuse(config, &*engine)?;
+    Ok(engine)
+}
+
+/// As [`open_engine_exclusively`], also for records that were moved elsewhere.
+pub fn open_even_if_moved(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     let engine = open(config, None, FailStop::new(), Some(Duration::ZERO))?;
     refuse_incomplete_database(config, engine)
@@ -85,7 +94,7 @@ pub fn open_engine_for_reading(config: &Config) -> Result<Arc<dyn Engine>, Engin
         && records_owner::fault(&directory).is_none()
         && !data_dir::is_read_only(&directory);
     match opens {
-        true => open_engine_exclusively(config),
+        true => open_even_if_moved(config),
         false => inspect_engine(config),
     }
 }

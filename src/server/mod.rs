@@ -14,6 +14,7 @@ pub(crate) mod instance_secrets;
 mod listener;
 mod maintenance;
 pub(crate) mod middleware;
+pub(crate) mod move_mark;
 mod node_process;
 pub(crate) mod object_store;
 mod observability;

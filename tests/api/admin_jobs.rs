@@ -75,6 +75,7 @@ fn stats_report_queue_backends_and_throughput() {
         (&counted["done"], &counted["failed"]),
         (&json!(1), &json!(0))
     );
+    assert_eq!(counted["canceled"], 0);
     assert_eq!(counted["window_seconds"], 3_600);
     assert!(counted["since"].is_string(), "{counted}");
     assert_eq!(stats["backends"][0]["name"], "builtin");
@@ -118,6 +119,28 @@ fn a_backup_counts_when_its_caller_reports_it() {
     server
         .admin("GET", "/export?recorded=no")
         .refused(422, "validation_failed");
+}
+
+#[test]
+fn throughput_names_the_canceled_ones_among_the_failed_jobs() {
+    let options = Options::new().slots(1).one_node(OneNode::Figures);
+    let server = Server::with(options);
+    let customer = server.customer("10");
+    server.generator.hold();
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    for _ in 0..2 {
+        let queued = server.create(&customer);
+        server
+            .admin("DELETE", &format!("/jobs/{queued}"))
+            .expect(200);
+    }
+    let counted = server.admin("GET", "/stats").expect(200).json()["throughput"].clone();
+    assert_eq!(
+        (&counted["failed"], &counted["canceled"]),
+        (&json!(2), &json!(2))
+    );
+    server.generator.release_all();
 }
 
 #[test]

@@ -23,20 +23,20 @@ def blocks() -> list[tuple[str, str]]:
     return re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def faults(shown, printed, path: str = "") -> list[str]:
-    """The differences between an answer and the page."""
+def faults(shown, printed, path: str = "", steady=STEADY) -> list[str]:
+    """The differences between an answer and the page. `steady`: the members whose values are compared."""
     if isinstance(shown, dict) and isinstance(printed, dict):
         if shown.keys() != printed.keys():
             return [f"{path}: shown {sorted(shown)}, printed {sorted(printed)}"]
-        return [fault for name in shown for fault in faults(shown[name], printed[name], f"{path}.{name}")]
+        return [fault for name in shown for fault in faults(shown[name], printed[name], f"{path}.{name}", steady)]
     if isinstance(shown, list) and isinstance(printed, list):
         if not printed:
             return [f"{path}: nothing printed"]
-        return faults(shown[0], printed[0], f"{path}[0]")
-    steady = path.rpartition(".")[2] in STEADY and shown != "…"
+        return faults(shown[0], printed[0], f"{path}[0]", steady)
+    is_steady = path.rpartition(".")[2] in steady and shown != "…"
     # A value may be null on one run and present on the next.
     may_be_null = shown is None or printed is None
-    if steady and shown != printed or not may_be_null and type(shown) is not type(printed):
+    if is_steady and shown != printed or not may_be_null and type(shown) is not type(printed):
         return [f"{path}: shown {shown!r}, printed {printed!r}"]
     return []
 

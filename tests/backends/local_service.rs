@@ -167,7 +167,19 @@ fn an_unusable_workflow_prevents_the_start_of_the_service() {
         place
             .run(&["serve", "--listen", "127.0.0.1:0"])
             .assert_fault(&["`comfy`", "workflow_text", "mine.json", said]);
+        place.run_without_data(&["check-config"]).assert_fault(&[
+            "`comfy`",
+            "workflow_text",
+            "mine.json",
+            said,
+        ]);
     }
+    fs::remove_file(place.path("mine.json")).unwrap();
+    place.run_without_data(&["check-config"]).assert_fault(&[
+        "`comfy`",
+        "mine.json",
+        "cannot be read",
+    ]);
 }
 
 #[test]

@@ -103,8 +103,10 @@ fn an_account_is_erased_after_a_confirmation() {
     let refused = run(service.command(&["account", "erase", "default"]), b"").failure();
     assert!(refused.contains("add --yes to confirm"), "{refused}");
     assert!(refused.contains(id), "{refused}");
+    assert!(refused.contains("its balance of 99.922 stays"), "{refused}");
     let erased = service.run(&["account", "erase", "default", "--yes"]);
-    assert_eq!(erased, format!("erased {id} with 2 jobs\n"));
+    let balance = "its balance of 99.922 stays on record";
+    assert_eq!(erased, format!("erased {id} with 2 jobs; {balance}\n"));
     let shown = service.json(&["account", "show", id]);
     assert_eq!(
         (&shown["name"], &shown["active"]),
@@ -114,6 +116,9 @@ fn an_account_is_erased_after_a_confirmation() {
         assert_eq!(service.json(&["job", "show", job])["prompt"], Value::Null);
     }
     let again = service.json(&["account", "erase", id, "--yes"]);
-    assert_eq!(again, json!({"account_id": id, "jobs": 2}));
+    assert_eq!(
+        again,
+        json!({"account_id": id, "jobs": 2, "balance": "99.922"})
+    );
     service.stop_and_run(&["verify", "--data-dir", "data"]);
 }

@@ -46,12 +46,17 @@ fn a_second_account_of_the_same_name_is_warned_about() {
     let service = Service::start();
     let first = run(service.command(&["account", "add", "studio"]), b"");
     assert_eq!(first.err, "");
+    let id = service.json(&["account", "show", "studio"])["account_id"].clone();
+    let id = id.as_str().unwrap();
     first.success();
     let second = run(service.command(&["account", "add", "studio"]), b"");
     assert!(
         second.err.contains("another account is named `studio`"),
         "{second:?}"
     );
+    for words in [id, "`tintype deposit add AMOUNT --account ID`"] {
+        assert!(second.err.contains(words), "{second:?}");
+    }
     second.success();
     let renamed = service.command(&["account", "rename", "default", "studio"]);
     let renamed = run(renamed, b"");
@@ -59,6 +64,7 @@ fn a_second_account_of_the_same_name_is_warned_about() {
         renamed.err.contains("another account is named `studio`"),
         "{renamed:?}"
     );
+    assert!(renamed.err.contains("`tintype account rename ID NAME`"));
     renamed.success();
     service.stop();
 }

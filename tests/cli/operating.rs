@@ -324,6 +324,9 @@ fn statements(service: &Service) {
         "{all}"
     );
     assert!(all.contains("another"), "{all}");
+    let account = service.json(&["account", "show", "another"]);
+    let id = account["account_id"].as_str().unwrap();
+    assert!(all.contains(id), "{all}");
     let lines = statement(&["default", "--lines", "--csv"]);
     let [head, line] = lines.lines().collect::<Vec<_>>()[..] else {
         panic!("{lines}")
@@ -339,7 +342,8 @@ fn statements(service: &Service) {
     let without = service.command(&["account", "statement"]);
     let output = run(without, b"");
     assert_eq!(output.code, Some(2));
-    assert!(output.err.contains("--month"), "{output:?}");
+    let both = "<--month <MONTH>|--from <TIME>>";
+    assert!(output.err.contains(both), "{output:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every program of the packages' READMEs and of docs/clients.md unchanged, each with a fresh account of the real service (see
-service.py), and compares the table of docs/errors.md with the service's table.
+"""Runs every program of the packages' READMEs and of docs/clients.md unchanged, one after another with one account of the real service
+(see service.py), as a reader does, and compares the table of docs/errors.md with the service's table. The reader has followed the
+shell commands of README.md and docs/api.md before, so their idempotency keys are used up.
 
 Every image that a program names must exist afterwards. A webhook receiver gets a registered webhook and a delivery. Python programs
 run with this interpreter, and pass mypy in strict mode. TypeScript programs are compiled in strict mode against the packed package.
@@ -21,6 +22,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md", "docs/clients.md"]
+SHELL_PAGES = ["README.md", "docs/api.md"]
 TABLE = "src/web/problem/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
 # The last line of a program whose account has too little money.
@@ -28,9 +30,9 @@ POOR = "time to add funds"
 COMPILE = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node", "--noUncheckedIndexedAccess"]
 
 
-def call(method: str, path: str, body: dict, token: str = "TINTYPE_ADMIN_TOKEN") -> dict:
-    """Calls the service, by default as the operator."""
-    headers = {"Authorization": f"Bearer {os.environ.get(token, token)}", "Content-Type": "application/json"}
+def call(method: str, path: str, body: dict, token: str = "TINTYPE_ADMIN_TOKEN", more: dict | None = None) -> dict:
+    """Calls the service, by default as the operator. `more`: further headers."""
+    headers = {"Authorization": f"Bearer {os.environ.get(token, token)}", "Content-Type": "application/json", **(more or {})}
     request = urllib.request.Request(os.environ["TINTYPE_URL"] + path, json.dumps(body).encode(), headers, method=method)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
@@ -42,12 +44,21 @@ def account(balance: str = "10.00") -> tuple[str, str]:
     return made, call("POST", f"/admin/v1/accounts/{made}/keys", {"name": "documentation"})["api_key"]
 
 
-def runs(command: list[str], text: str, directory: pathlib.Path) -> bool:
-    """Whether the program succeeds and writes every image that it names."""
-    environment = {**os.environ, "TINTYPE_KEY": account()[1]}
+def use_up_keys(key: str) -> None:
+    """Uses the idempotency keys of the pages with shell commands. Another request with one of them is refused."""
+    pages = "".join((ROOT / page).read_text(encoding="utf-8") for page in SHELL_PAGES)
+    used = set(re.findall(r"Idempotency-Key: ([\w-]+)[\"']", pages))
+    assert len(used) >= len(SHELL_PAGES), f"a page uses the key of another, or none: {used}"
+    for name in used:
+        call("POST", "/api/v1/nb/text-generations", {"prompt": "used", "aspect_ratio": "1:1"}, key, {"Idempotency-Key": name})
+
+
+def runs(command: list[str], text: str, directory: pathlib.Path, key: str) -> bool:
+    """Whether the program succeeds, asks for no repetition, and writes every image that it names."""
+    environment = {**os.environ, "TINTYPE_KEY": key}
     ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stdout=subprocess.PIPE)
     images = [directory / name for name in re.findall(r'"([\w-]+\.png)"', text)]
-    return ended.returncode == 0 and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in images)
+    return ended.returncode == 0 and b"not yet: " not in ended.stdout and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in images)
 
 
 def reports_missing_money(command: list[str], directory: pathlib.Path) -> bool:
@@ -128,9 +139,11 @@ def main() -> int:
         for source in sorted(directory.glob("*.py")):
             if subprocess.run([sys.executable, "-m", "mypy", "--strict", source.name], cwd=directory, timeout=120).returncode != 0:
                 wrong.append(f"{source.name} has the wrong types: {found[int(source.stem)][0]}")
+        key = account("100.00")[1]
+        use_up_keys(key)
         for at, (where, language, text) in enumerate(found):
             command = [sys.executable, f"{at}.py"] if language == "python" else ["node", f"{at}.mjs"]
-            if receives(command, directory) if SECRET in text else runs(command, text, directory):
+            if receives(command, directory) if SECRET in text else runs(command, text, directory, key):
                 passed += 1
             else:
                 wrong.append(where)

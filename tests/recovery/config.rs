@@ -1,5 +1,6 @@
 //! `check-config`
 
+use crate::postgres::SECRET;
 use crate::test_directory::{BINARY, CommandOutput, TestDirectory};
 use std::fs;
 
@@ -51,4 +52,23 @@ fn every_fault_is_listed() {
     ] {
         assert!(checked.err.contains(word), "{word}: {}", checked.err);
     }
+}
+
+#[test]
+fn files_that_a_server_would_refuse_are_faults() {
+    let database = "postgres://127.0.0.1:9/x?sslmode=verify-full&sslrootcert=/nowhere/roots.pem";
+    let mut place = TestDirectory::with(&[
+        ("STORAGE__URL", database),
+        ("STORAGE__OBJECTS", "gs://pictures"),
+        ("CLUSTER__SECRET", SECRET),
+    ]);
+    let credentials = place.path("credentials.json");
+    fs::write(&credentials, "{}").expect("a file");
+    place.set_variable(
+        "GOOGLE_SERVICE_ACCOUNT",
+        credentials.to_str().expect("a path"),
+    );
+    let checked = check(&place, &[]);
+    checked.assert_fault(&["sslrootcert `/nowhere/roots.pem`", "gs://pictures"]);
+    assert!(checked.out.contains("gs://pictures"), "{checked:?}");
 }

@@ -23,6 +23,22 @@ pub fn good(ended: CommandOutput) -> String {
     ended.out
 }
 
+/// Checks that no command that changes records uses those that were moved to `destination`, and that the others still read them.
+fn assert_marked_as_moved(place: &TestDirectory, destination: &str, again: &[&str]) {
+    let moved = format!("were moved to {destination} at ");
+    for arguments in [
+        &["serve", "--listen", "127.0.0.1:0"],
+        &["webhook", "reset-secrets", "--yes"],
+        again,
+    ] {
+        let refused = place.run(arguments);
+        refused.assert_fault(&[&moved, "`tintype move --reopen`"]);
+    }
+    good(place.run(&["verify"]));
+    good(place.run(&["export"]));
+    good(place.run(&["backup", "backups"]));
+}
+
 /// Runs a job and waits for its delivery.
 pub fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
     let client = service.client(key);
@@ -84,7 +100,19 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
         assert!(said.contains(line), "{said}");
     }
     let again = ["move", "--to", &database.url(), "--objects", BUCKET];
+    assert_marked_as_moved(&place, &database.url(), &again);
+    place
+        .run(&["generate", "a fox"])
+        .assert_fault(&["were moved to"]);
+    let reopened = good(place.run(&["move", "--reopen"]));
+    for words in ["moved to", "Start no server on the other copy"] {
+        assert!(reopened.contains(words), "{reopened}");
+    }
     place.run(&again).assert_fault(&["holds records already"]);
+    place
+        .run(&["move", "--reopen"])
+        .assert_fault(&["not marked as moved"]);
+    place.serve().stop();
     place.set("STORAGE__URL", &database.url());
     place.set("STORAGE__OBJECTS", BUCKET);
     good(place.run(&["verify"]));
@@ -108,6 +136,11 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
         assert!(said.contains(part), "{said}");
     }
     assert!(said.contains(&format!("data_dir = \"{to}\"")), "{said}");
+    let again = ["move", "--to", "elsewhere", "--objects", "local"];
+    assert_marked_as_moved(&place, to, &again);
+    assert!(!place.path("elsewhere").exists());
+    good(place.run(&["move", "--reopen"]));
+    place.serve().stop();
     equip(&mut back, &bucket);
     configure(&back, &peer);
     good(back.run(&["verify"]));

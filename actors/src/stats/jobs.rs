@@ -5,7 +5,7 @@ use crate::clock::elapsed;
 use crate::ports::JobOutcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tintype_storage::domain::job::{Job, JobState};
+use tintype_storage::domain::job::{FailureKind, Job, JobState};
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::histogram::{GROUP_SIZES, Histogram, LONG_DURATIONS};
@@ -25,8 +25,8 @@ pub struct JobStats {
     pub lives: [Histogram; 3],
     /// Accepted jobs per commit, over the commits that accept any.
     pub per_commit: Histogram,
-    /// Jobs that ended within the last hour: done, failed.
-    pub recent: SlidingWindow<2>,
+    /// Jobs that ended within the last hour: done, failed, canceled.
+    pub recent: SlidingWindow<3>,
     /// Jobs of each tier whose first run began within the last hour.
     pub begun: [SlidingWindow<1>; 3],
 }
@@ -77,8 +77,12 @@ impl JobStats {
             }
         }
         for (tier, outcome, life, at) in &counts.ended {
-            self.recent
-                .add(*at, usize::from(*outcome != JobOutcome::Done));
+            let column = match outcome {
+                JobOutcome::Done => 0,
+                JobOutcome::Failed(FailureKind::Canceled) => 2,
+                JobOutcome::Failed(_) => 1,
+            };
+            self.recent.add(*at, column);
             self.ended[tier.index()][outcome.index()].fetch_add(1, Ordering::Relaxed);
             self.lives[tier.index()].add_duration(*life);
         }

@@ -46,8 +46,11 @@ pub struct Throughput {
     pub since: Moment,
     /// The number of jobs that are done.
     pub done: u64,
-    /// The number of failed jobs.
+    /// The number of failed jobs, including the canceled ones.
     pub failed: u64,
+    /// The number of jobs that were canceled before they started, or expired.
+    #[serde(default)]
+    pub canceled: u64,
 }
 
 /// The state of a backend.

@@ -27,6 +27,14 @@ pub struct Connector {
     tls: MakeRustlsConnect,
 }
 
+/// Reads the root certificates that the URL names, or those of the system, without a connection.
+///
+/// # Errors
+/// They cannot be read.
+pub fn check_certificates(url: &DatabaseUrl) -> Result<(), EngineError> {
+    Connector::new(url.clone(), Purpose::Serve).map(drop)
+}
+
 impl Connector {
     /// A service connects only to a server that takes writes, if the URL does not say otherwise: reads from a standby could be old.
     ///

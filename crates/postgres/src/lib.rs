@@ -39,6 +39,7 @@ mod url;
 mod write_queue;
 mod writer;
 
+pub use connector::check_certificates;
 pub use engine::PostgresEngine;
 pub use options::PostgresOptions;
 pub use record_write::write_record;

@@ -283,13 +283,14 @@ async fn check_available(
     url: &str,
 ) -> Result<(), Error> {
     let webhooks = core.store.webhooks(account).await?;
-    if webhooks
+    let other = webhooks
         .iter()
-        .any(|it| it.url == url && Some(it.id) != own)
-    {
-        return Err(Error::conflict(
-            "the account already has a webhook with this URL",
-        ));
+        .find(|it| it.url == url && Some(it.id) != own);
+    if let Some(other) = other {
+        return Err(Error::conflict(format!(
+            "the account already has a webhook with this URL: {}",
+            other.id
+        )));
     }
     if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
         return Err(Error::conflict(format!(

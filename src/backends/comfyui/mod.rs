@@ -87,12 +87,24 @@ fn set_up(
     remote: &Remote,
     settings: &ComfyUiSettings,
 ) -> Result<(Server, Templates), BackendSetupError> {
-    let templates = Templates::read(settings).map_err(|error| BackendSetupError::Template {
-        name: name.to_owned(),
-        source: error.into(),
-    })?;
+    let templates = read_templates(name, settings)?;
     let server = Server::new(Upstream::new(name, remote, Auth::None)?);
     Ok((server, templates))
+}
+
+/// Reads the workflows that the settings name.
+///
+/// # Errors
+/// See [`BackendSetupError`].
+pub fn check_files(name: &str, settings: &ComfyUiSettings) -> Result<(), BackendSetupError> {
+    read_templates(name, settings).map(drop)
+}
+
+fn read_templates(name: &str, settings: &ComfyUiSettings) -> Result<Templates, BackendSetupError> {
+    Templates::read(settings).map_err(|error| BackendSetupError::Template {
+        name: name.to_owned(),
+        source: error.into(),
+    })
 }
 
 impl Generator for ComfyUi {

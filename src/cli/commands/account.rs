@@ -240,7 +240,12 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let key = arguments.idempotency_key.as_deref();
     let response = operator.post_idempotent("/accounts", body.into(), key);
     let response = response.await?;
-    warn_of_same_name(&operator, &read(response.clone())?).await;
+    let added: Account = read(response.clone())?;
+    let advice = format!(
+        "if you wanted to add to its balance, deactivate the new account {} and use `tintype deposit add AMOUNT --account ID`",
+        &*added.account_id
+    );
+    warn_of_same_name(&operator, &added, &advice).await;
     arguments.common.show(response, describe)
 }
 
@@ -250,17 +255,20 @@ async fn rename(arguments: Rename) -> anyhow::Result<()> {
     let path = operator.account_path(account, "").await?;
     let body = json!({"name": arguments.name});
     let response = operator.patch(&path, body).await?;
-    warn_of_same_name(&operator, &read(response.clone())?).await;
+    let advice = "rename one with `tintype account rename ID NAME`";
+    warn_of_same_name(&operator, &read(response.clone())?, advice).await;
     arguments.common.show(response, describe)
 }
 
 /// An account cannot be chosen by a name that it shares. The account exists, so a failed check is not reported.
-async fn warn_of_same_name(operator: &Operator, account: &Account) {
+async fn warn_of_same_name(operator: &Operator, account: &Account, advice: &str) {
     let named = operator.accounts_named(&account.name).await;
-    let is_other = |it: &Account| *it.account_id != *account.account_id;
-    if named.is_ok_and(|it| it.data.iter().any(is_other)) {
+    let named = named.map_or(Vec::new(), |it| it.data);
+    let others = named.iter().map(|it| &*it.account_id);
+    let others: Vec<&str> = others.filter(|it| *it != &*account.account_id).collect();
+    if let Some(first) = others.first() {
         note(&format!(
-            "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
+            "warning: another account is named `{}` too: {first}; choose between them by id; {advice}",
             account.name
         ));
     }
@@ -270,9 +278,11 @@ async fn erase(arguments: Erase) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_argument(Some(&arguments.account)).await?;
     let (id, name) = (&*account.account_id, &account.name);
+    let balance = &*account.money.balance;
     anyhow::ensure!(
         arguments.yes,
-        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) forever; add --yes to confirm"
+        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) forever; its balance of {balance} stays on \
+         record, so pay it out first if you owe it; add --yes to confirm"
     );
     let (mut jobs, mut cursor) = (0, String::new());
     loop {
@@ -287,8 +297,8 @@ async fn erase(arguments: Erase) -> anyhow::Result<()> {
             None => break,
         }
     }
-    let outcome = json!({"account_id": id, "jobs": jobs});
-    let text = format!("erased {id} with {jobs} jobs");
+    let outcome = json!({"account_id": id, "jobs": jobs, "balance": balance});
+    let text = format!("erased {id} with {jobs} jobs; its balance of {balance} stays on record");
     arguments.common.confirm(&outcome, &text)
 }
 

@@ -1,5 +1,6 @@
 //! `tintype check-config`: validates the configuration, and tests each backend.
 
+use crate::backends::kinds;
 use crate::backends::probe::Findings;
 use crate::backends::readiness;
 use crate::backends::tier_use::TierUse;
@@ -7,6 +8,7 @@ use crate::cli::output::{exit_code, note, print};
 use crate::cli::settings::{LOCAL_CONFIG, Settings};
 use crate::config::{Backend, Config, Sources, misspelt_variables};
 use crate::objects::ObjectStorage;
+use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -32,17 +34,37 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 return Ok(probe(&config));
             }
             note_shortfalls(&config);
+            let faults = file_faults(&config);
+            for fault in &faults {
+                note(fault);
+            }
             if let Some(reason) = arguments.settings.no_file() {
                 note(&reason);
             }
             print(&config.render())?;
-            Ok(ExitCode::SUCCESS)
+            Ok(exit_code(faults.is_empty()))
         }
         Err(errors) => {
             note(&errors.to_string());
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Why a server would not start, as far as the files that the configuration or the environment names show it without a request.
+fn file_faults(config: &Config) -> Vec<String> {
+    let backends = config.backends.iter();
+    let workflows =
+        backends.filter_map(|(name, it)| Some(kinds::check_files(name, it).err()?.to_string()));
+    let database = config.storage.url.as_ref();
+    let roots = database.and_then(|url| tintype_postgres::check_certificates(url).err());
+    // A directory of objects would be created here.
+    let bucket = config.storage.objects.as_ref();
+    let bucket = bucket.and_then(|_| object_store::open_unsigned(config).err());
+    workflows
+        .chain(roots.map(|it| it.to_string()))
+        .chain(bucket.map(|it| it.to_string()))
+        .collect()
 }
 
 fn note_shortfalls(config: &Config) {

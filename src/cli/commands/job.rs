@@ -22,7 +22,7 @@ const MAX_PROMPT_CHARS: usize = 40;
 /// The usual origin of a job, which its description omits.
 const NATIVE: &str = "native";
 
-const COLUMNS: [Column<JobRecord<'static>>; 8] = [
+const COLUMNS: [Column<JobRecord<'static>>; 10] = [
     ("JOB", |it| it.job.job_id.to_string()),
     ("CREATED", |it| it.job.created_at.to_string()),
     ("STATUS", |it| it.job.status.to_string()),
@@ -34,6 +34,8 @@ const COLUMNS: [Column<JobRecord<'static>>; 8] = [
         let prompt = it.prompt.as_ref();
         or_dash(prompt.map(|text| truncate(text, MAX_PROMPT_CHARS)))
     }),
+    ("ACCOUNT", |it| it.account_id.to_string()),
+    ("ERROR", |it| or_dash(it.job.error.as_deref())),
 ];
 
 #[derive(Subcommand)]
@@ -289,6 +291,10 @@ mod tests {
             listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),
             "{listed}"
         );
+        let (headings, row) = listed.trim_end().split_once('\n').unwrap();
+        let last = headings.split_whitespace().rev().take(2);
+        assert_eq!(last.collect::<Vec<_>>(), ["ERROR", "ACCOUNT"]);
+        assert!(row.ends_with("a1       the backend refused it"), "{row}");
     }
 
     #[test]

@@ -9,17 +9,17 @@ use crate::cli::record_source::{self, Records};
 use crate::cli::settings::Settings;
 use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
-use crate::server::{engine, object_store, service_marks};
+use crate::server::{engine, move_mark, object_store, service_marks};
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead};
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tintype_storage::domain::counted::counted;
-use tintype_storage::engine::{Direction, Engine, KeyRange};
+use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange};
 use tintype_storage::export::{LoadOutcome, load, write};
 use tintype_storage::store::Store;
 use tintype_storage::store::tables::VAULT_KEY;
@@ -30,14 +30,16 @@ const LOCAL: &str = "local";
 const PROBE_KEY: &str = "move-probe.txt";
 /// Images listed in an error.
 const MAX_LISTED: usize = 5;
+const MOVED_SOURCE: &str = "The source still contains its records and is marked as moved, so that no server starts on it. Where this service \
+     does not run any more, disable it: `systemctl disable tintype`.";
 const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 #[derive(Args)]
 pub struct Arguments {
     /// Target of the records: postgres://USER@HOST/DATABASE without records, or an empty directory. Set the password of the database
     /// in PGPASSWORD.
-    #[arg(long, value_name = "DESTINATION")]
-    to: String,
+    #[arg(long, value_name = "DESTINATION", required_unless_present = "reopen")]
+    to: Option<String>,
     /// Target of the images: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or local for the new data directory
     /// [default: images in a bucket stay there].
     #[arg(long, value_name = "DESTINATION")]
@@ -45,6 +47,10 @@ pub struct Arguments {
     /// Move even if the ledger is inconsistent or images are missing.
     #[arg(long)]
     even_with_faults: bool,
+    /// Move nothing; allow a server to use the records of --data-dir or [storage] again that were moved elsewhere. Stop the servers of
+    /// the other copy first.
+    #[arg(long, conflicts_with_all = ["to", "objects", "even_with_faults"])]
+    reopen: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -55,22 +61,46 @@ struct MoveOutcome {
     copied: Option<CopyTotals>,
     /// The counts of [`verify::Report`].
     counts: String,
+    /// Whether the source could be marked as moved.
+    marked: Result<(), EngineError>,
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let source = arguments.settings.load_for_records()?;
     record_source::require_store(&source)?;
-    let target = target_config(&arguments, &source)?;
+    let Some(to) = &arguments.to else {
+        return reopen(&source);
+    };
+    let target = target_config(&arguments, to, &source)?;
     let moved = progress::run("checking source and target", async |say| {
         move_all(&source, &target, arguments.even_with_faults, say).await
     })?;
-    print(&outcome_text(&source, &target, &moved))?;
+    print(&outcome_text(&target, &moved))?;
+    moved.marked.context(
+        "the move is complete, but the source could not be marked as moved; start no server on it",
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Allows a server to use records that were moved elsewhere.
+fn reopen(source: &Config) -> anyhow::Result<ExitCode> {
+    require_records(source)?;
+    let engine = engine::open_even_if_moved(source)?;
+    let removed = move_mark::remove(source, &*engine);
+    engine.close();
+    let Some(text) = removed? else {
+        bail!("the records are not marked as moved; nothing is changed");
+    };
+    print(&format!(
+        "The records that were {text} can be used here again. A server that starts on them continues from the state at that time: it runs \
+         the jobs that were queued and sends the webhooks that were pending. Start no server on the other copy.\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The configuration of the server after the move.
-fn target_config(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
-    let (to, objects) = (arguments.to.as_str(), arguments.objects.as_deref());
+fn target_config(arguments: &Arguments, to: &str, source: &Config) -> anyhow::Result<Config> {
+    let objects = arguments.objects.as_deref();
     let is_database = to.contains("://");
     ensure!(
         !is_database || DATABASE_SCHEMES.iter().any(|it| to.starts_with(it)),
@@ -165,20 +195,43 @@ async fn move_all(
         Some(objects) => service_marks::reset(&store, objects).await?,
         None => {}
     }
-    from.close();
     drop(store);
     new_store.finish()?;
+    // Only now: after a crash before this line, the source can still be used.
+    let marked = move_mark::set(source, &*from, &destination(target));
+    from.close();
     Ok(MoveOutcome {
         loaded,
         copied,
         counts: report.counts,
+        marked,
     })
+}
+
+/// The place of the records, without a password.
+fn destination(target: &Config) -> String {
+    let data_dir = &target.storage.data_dir;
+    match &target.storage.url {
+        Some(url) => url.to_string(),
+        None => path::absolute(data_dir)
+            .unwrap_or_else(|_| data_dir.clone())
+            .display()
+            .to_string(),
+    }
 }
 
 /// Opens the source exclusively: what a server acknowledged during the move would be lost.
 fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
+    require_records(source)?;
+    let engine = engine::open_even_if_moved(source)
+        .context("cannot move records while a server may change them")?;
+    move_mark::refuse(source, &*engine)?;
+    Ok(engine)
+}
+
+/// Refuses a database without records. Opening it exclusively would write to it.
+fn require_records(source: &Config) -> anyhow::Result<()> {
     if source.storage.url.is_some() {
-        // Opening the database exclusively writes to it, so check first that it contains records.
         let engine = engine::open_engine_for_reading(source)?;
         let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
         ensure!(
@@ -186,8 +239,7 @@ fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
             "the configured database contains no records"
         );
     }
-    engine::open_engine_exclusively(source)
-        .context("cannot move records while a server may change them")
+    Ok(())
 }
 
 /// Refuses records with webhook secrets that cannot be decrypted, because their deliveries could not be signed.
@@ -248,7 +300,7 @@ fn verify_copy(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()
     Ok(())
 }
 
-fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String {
+fn outcome_text(target: &Config, moved: &MoveOutcome) -> String {
     let records = moved.loaded.summary.records;
     let mut text = format!(
         "{} moved, compared with the source, and verified: {}\n",
@@ -274,24 +326,20 @@ fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String
         None => text += "images: not moved\n",
     }
     text += &data_dir_init::pending_work(&moved.loaded);
-    text + &format!("\n{}\n", instructions(source, target))
+    text + &format!("\n{}\n", instructions(target))
 }
 
 /// How to configure the server after the move, and what to do with the source.
-fn instructions(source: &Config, target: &Config) -> String {
+fn instructions(target: &Config) -> String {
     let objects = target.storage.objects.as_ref();
     let objects = objects.map(ToString::to_string).unwrap_or_default();
-    let data_dir = |config: &Config| config.storage.data_dir.display().to_string();
     match &target.storage.url {
         Some(url) => format!(
             "Set this on each node, then start the nodes:\n\n[storage]\nurl = \"{url}\"\nobjects = \"{objects}\"\n\n\
              Set these environment variables on each node: TINTYPE_SECRET as for this command, PGPASSWORD, and those of the bucket. A node \
-             keeps no records in its data directory, only the operator token. The source still contains its records. Start no server \
-             on it: that server would run the queued jobs and send the pending webhooks a second time.\n"
+             keeps no records in its data directory, only the operator token. {MOVED_SOURCE}\n"
         ),
         None => {
-            let from = source.storage.url.as_ref();
-            let from = from.map(ToString::to_string).unwrap_or_default();
             let secret = match target.cluster.secret {
                 Some(_) => {
                     "Keep TINTYPE_SECRET in the environment: it encrypts the webhook secrets. "
@@ -300,9 +348,8 @@ fn instructions(source: &Config, target: &Config) -> String {
             };
             format!(
                 "Set this, then start the server:\n\n[storage]\nurl = \"\"\ndata_dir = \"{}\"\nobjects = \"{objects}\"\n\n\
-                 {secret}The server creates a new operator token in its data directory. The source {from} still contains its records. Start no \
-                 server on it: that server would run the queued jobs and send the pending webhooks a second time.\n",
-                data_dir(target)
+                 {secret}The server creates a new operator token in its data directory. {MOVED_SOURCE}\n",
+                target.storage.data_dir.display()
             )
         }
     }

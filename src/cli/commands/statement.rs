@@ -4,13 +4,13 @@ use crate::cli::common::{Common, or_dash, parse_end, parse_time};
 use crate::cli::operator::{PageOptions, only_set, read_all};
 use crate::cli::output::{Column, list_table, print, print_json};
 use crate::csv_text::quote;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::json;
 use std::time::Duration;
 use tintype_api::{Statement, StatementLine};
 use tintype_storage::domain::time::Timestamp;
 
-const COLUMNS: [Column<Statement>; 7] = [
+const COLUMNS: [Column<Statement>; 8] = [
     ("OPENING", |it| it.opening.to_string()),
     ("DEPOSITS", |it| it.deposits.to_string()),
     ("REFUNDS", |it| it.refunds.to_string()),
@@ -18,6 +18,7 @@ const COLUMNS: [Column<Statement>; 7] = [
     ("CHARGES", |it| it.charges.to_string()),
     ("CLOSING", |it| it.closing.to_string()),
     ("ACCOUNT", |it| it.name.clone()),
+    ("ID", |it| it.account_id.to_string()),
 ];
 const LINE_COLUMNS: [Column<StatementLine>; 5] = [
     ("MODEL", |it| or_dash(it.model.as_deref())),
@@ -31,12 +32,13 @@ const CSV_HEAD: &str =
 const LINES_CSV_HEAD: &str = "account_id,name,currency,model,resolution,unit_price,images,charged";
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("period").required(true).args(["month", "from"])))]
 pub struct Options {
     /// The account, by id or name [default: all accounts].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// The month (UTC), such as 2026-11.
-    #[arg(long, value_parser = parse_month, required_unless_present_any = ["from", "to"], conflicts_with_all = ["from", "to"])]
+    #[arg(long, value_parser = parse_month, conflicts_with_all = ["from", "to"])]
     month: Option<(Timestamp, Timestamp)>,
     /// Start of the period: a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "to")]

@@ -42,15 +42,15 @@ fn describe(AllStats { known, others }: AllStats) -> String {
         since,
         done,
         failed,
+        canceled,
         ..
     } = throughput;
     let mut found = Vec::new();
     collect("", &Value::Object(others), &mut found);
     let (running, live_jobs) = (running.to_string(), live_jobs.to_string());
-    let (done, failed) = (
-        format!("{done} since {}", &*since),
-        format!("{failed} since {}", &*since),
-    );
+    let failed = failed.saturating_sub(canceled);
+    let [done, failed, canceled] =
+        [done, failed, canceled].map(|jobs| format!("{jobs} since {}", &*since));
     let (queued, webhooks) = (queued.join(", "), webhooks_pending.to_string());
     let known = [
         ("queued", Some(&*queued)),
@@ -58,6 +58,7 @@ fn describe(AllStats { known, others }: AllStats) -> String {
         ("live jobs", Some(&live_jobs)),
         ("done", Some(&done)),
         ("failed", Some(&failed)),
+        ("canceled", Some(&canceled)),
         ("pending deliveries", Some(&webhooks)),
         ("last export", last_export_at.as_deref()),
     ];
@@ -106,7 +107,7 @@ mod tests {
     fn unknown_stats_of_a_newer_server_are_shown() {
         let stats = json!({
             "queued": {"fast": 3, "quality": 0, "pro": 1}, "running": 2, "live_jobs": 6,
-            "throughput": {"window_seconds": 3600, "since": "t0", "done": 120, "failed": 1},
+            "throughput": {"window_seconds": 3600, "since": "t0", "done": 120, "failed": 4, "canceled": 3},
             "backends": [{
                 "name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "shared": false, "running": 2,
                 "last_answer_at": "t1", "last_hour": {"tries": 121, "failed": 1, "p50_ms": 80, "p95_ms": 90}, "last_error": null,

@@ -51,7 +51,7 @@ export async function service(main, context) {
       h("div", { class: "cards" },
         figure("Queued", count(waiting), TIERS.map((tier) => `${tier} ${count(stats.queued[tier])}`).join(", ")),
         figure("Running", count(stats.running), `${count(stats.live_jobs)} live jobs in total`),
-        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", count(stats.throughput.done), `${count(stats.throughput.failed)} failed`),
+        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", count(stats.throughput.done), `${count(stats.throughput.failed - stats.throughput.canceled)} failed, ${count(stats.throughput.canceled)} canceled`),
         figure("Deliveries pending", count(stats.webhooks_pending))),
       h("p", { class: "small muted" }, "Last backup of the records while the service was running: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
       h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)),

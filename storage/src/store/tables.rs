@@ -155,6 +155,8 @@ tables! {
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
     /// A load into a database is in progress: the records are incomplete.
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
+    /// Where and when `tintype move` moved these records, as a text. No service uses them here.
+    MOVED: () => String = b"smoved" "moved" .exported(false);
     /// The time of the last backup or export. A copy of the records has none itself.
     LAST_BACKUP_OR_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
     /// The last tokens in the mark of this service in its object store, the newest last.

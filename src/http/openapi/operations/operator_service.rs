@@ -15,7 +15,7 @@ pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
         "queued": {"fast": 3, "quality": 0, "pro": 12},
         "running": 2,
         "live_jobs": 17,
-        "throughput": {"window_seconds": 3600, "since": "2026-11-20T19:11:00.000Z", "done": 840, "failed": 2},
+        "throughput": {"window_seconds": 3600, "since": "2026-11-20T19:11:00.000Z", "done": 840, "failed": 2, "canceled": 0},
         "backends": [{"name": "builtin", "health": "up", "paused": false, "paused_reason": null, "faults": 0, "probe_in_seconds": null, "places": 2, "shared": false, "running": 2, "last_answer_at": "2026-11-20T20:10:58.145Z", "last_error": null, "last_hour": {"tries": 842, "failed": 2, "p50_ms": 310, "p95_ms": 900}}],
         "webhooks_pending": 1,
         "last_export_at": "2026-11-18T02:00:04.012Z",

@@ -1,0 +1,93 @@
+//! The mark of records that `tintype move` has moved elsewhere, so that no service uses both copies by accident: it would run the queued
+//! jobs, charge them and send the pending webhooks a second time. In a data directory the mark is a file, in a database a record.
+//!
+//! The move writes the mark once the destination is complete. After a crash before that, the source can still be used.
+
+use crate::config::Config;
+use crate::private_file;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
+use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::MOVED;
+
+/// In the data directory.
+const FILE: &str = "moved";
+
+/// Marks the records of this configuration, which `engine` has locked.
+///
+/// # Errors
+/// The data directory cannot be written, or the engine fails.
+pub fn set(config: &Config, engine: &dyn Engine, destination: &str) -> Result<(), EngineError> {
+    let text = format!("moved to {destination} at {}", Timestamp::now());
+    match config.storage.url {
+        Some(_) => commit_and_wait(engine, vec![MOVED.put(&(), &text)]),
+        None => private_file::create_once(&config.storage.data_dir, FILE, text.as_bytes())
+            .map(drop)
+            .map_err(|error| directory_error(config, format!("cannot write {FILE}: {error}"))),
+    }
+}
+
+/// Removes the mark and returns its text. `None`: there is no mark.
+///
+/// # Errors
+/// The data directory cannot be written, or the engine fails.
+pub fn remove(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreError> {
+    let found = read(config, engine)?;
+    if found.is_some() {
+        match config.storage.url {
+            Some(_) => commit_and_wait(engine, vec![MOVED.delete(&())])?,
+            None => remove_file(&config.storage.data_dir).map_err(|error| {
+                directory_error(config, format!("cannot remove {FILE}: {error}"))
+            })?,
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses records that were moved. The caller has locked them, so that no move ends meanwhile.
+///
+/// # Errors
+/// The records have the mark, or it cannot be read.
+pub fn refuse(config: &Config, engine: &dyn Engine) -> Result<(), EngineError> {
+    let found = read(config, engine).map_err(|error| match error {
+        StoreError::Engine(error) => error,
+        other => EngineError::Failed(other.to_string()),
+    })?;
+    let Some(text) = found else { return Ok(()) };
+    let reason = format!(
+        "its records were {text}; start the service there. A service that started here would charge and run jobs a second time. If the \
+         other copy is given up and no service uses it, run `tintype move --reopen` to use the records here again"
+    );
+    Err(match &config.storage.url {
+        Some(url) => EngineError::Database {
+            url: url.to_string(),
+            reason,
+        },
+        None => directory_error(config, reason),
+    })
+}
+
+fn read(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreError> {
+    if config.storage.url.is_some() {
+        let found = engine.get(&MOVED.key(&())).wait()?;
+        return found.map(|it| MOVED.decode(&it)).transpose();
+    }
+    match fs::read_to_string(config.storage.data_dir.join(FILE)) {
+        Ok(text) => Ok(Some(text.trim_end().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(directory_error(config, format!("cannot read {FILE}: {error}")).into()),
+    }
+}
+
+fn remove_file(data_dir: &Path) -> io::Result<()> {
+    fs::remove_file(data_dir.join(FILE))?;
+    File::open(data_dir)?.sync_all()
+}
+
+fn directory_error(config: &Config, reason: String) -> EngineError {
+    let path = config.storage.data_dir.clone();
+    EngineError::Directory { path, reason }
+}
