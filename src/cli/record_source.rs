@@ -2,8 +2,9 @@
 
 use super::operator::{Operator, read};
 use super::operator_access::Access;
+use super::output::note;
 use crate::config::Config;
-use crate::server::{engine, store_lock};
+use crate::server::{engine, move_mark, store_lock};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 use std::fs::File;
@@ -138,6 +139,11 @@ pub async fn from_data_dir(
         ),
         Ok(engine) => {
             let store = OpenStore(engine);
+            if let Some(text) = move_mark::find(config, &*store.0)? {
+                note(&format!(
+                    "warning: these records were {text}; this reads their state at that time"
+                ));
+            }
             let mut records = from_engine(&store.0, is_cluster, temp_dir, say)?;
             records.source = Some(Source::Store(store));
             Ok(records)

@@ -39,6 +39,7 @@ pub fn open_engine(
     fail_stop: FailStop,
     waits: bool,
 ) -> Result<Arc<dyn Engine>, EngineError> {
+    move_mark::refuse_data_dir(config)?;
     refuse_unfinished_data_dir(config)?;
     refuse_lost_store(config)?;
     warn_of_unset_url(config);
@@ -74,6 +75,7 @@ pub async fn wait_for_database(config: &Config) -> Result<(), EngineError> {
 /// # Errors
 /// The engine cannot be opened, a service uses it, or its records were moved elsewhere.
 pub fn open_engine_exclusively(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    move_mark::refuse_data_dir(config)?;
     let engine = open_even_if_moved(config)?;
     move_mark::refuse(config, &*engine)?;
     Ok(engine)

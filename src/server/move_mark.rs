@@ -52,22 +52,54 @@ pub fn remove(config: &Config, engine: &dyn Engine) -> Result<Option<String>, St
 /// # Errors
 /// The records have the mark, or it cannot be read.
 pub fn refuse(config: &Config, engine: &dyn Engine) -> Result<(), EngineError> {
-    let found = read(config, engine).map_err(|error| match error {
+    match find(config, engine)? {
+        Some(text) => Err(refusal(config, &text)),
+        None => Ok(()),
+    }
+}
+
+/// As [`refuse`], for a data directory that is not locked yet: opening a large one for each start that a supervisor repeats would take
+/// long. Does nothing for a database.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn refuse_data_dir(config: &Config) -> Result<(), EngineError> {
+    if config.storage.url.is_some() {
+        return Ok(());
+    }
+    match read_file(config)? {
+        Some(text) => Err(refusal(config, &text)),
+        None => Ok(()),
+    }
+}
+
+/// Where and when the records were moved, as a part of a sentence. `None`: there is no mark.
+///
+/// # Errors
+/// The mark cannot be read.
+pub fn find(config: &Config, engine: &dyn Engine) -> Result<Option<String>, EngineError> {
+    read(config, engine).map_err(engine_error)
+}
+
+fn engine_error(error: StoreError) -> EngineError {
+    match error {
         StoreError::Engine(error) => error,
         other => EngineError::Failed(other.to_string()),
-    })?;
-    let Some(text) = found else { return Ok(()) };
+    }
+}
+
+fn refusal(config: &Config, text: &str) -> EngineError {
     let reason = format!(
         "its records were {text}; start the service there. A service that started here would charge and run jobs a second time. If the \
          other copy is given up and no service uses it, run `tintype move --reopen` to use the records here again"
     );
-    Err(match &config.storage.url {
+    match &config.storage.url {
         Some(url) => EngineError::Database {
             url: url.to_string(),
             reason,
         },
         None => directory_error(config, reason),
-    })
+    }
 }
 
 fn read(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreError> {
@@ -75,10 +107,17 @@ fn read(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreErr
         let found = engine.get(&MOVED.key(&())).wait()?;
         return found.map(|it| MOVED.decode(&it)).transpose();
     }
+    Ok(read_file(config)?)
+}
+
+fn read_file(config: &Config) -> Result<Option<String>, EngineError> {
     match fs::read_to_string(config.storage.data_dir.join(FILE)) {
         Ok(text) => Ok(Some(text.trim_end().to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(directory_error(config, format!("cannot read {FILE}: {error}")).into()),
+        Err(error) => Err(directory_error(
+            config,
+            format!("cannot read {FILE}: {error}"),
+        )),
     }
 }
 

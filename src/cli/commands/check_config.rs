@@ -30,14 +30,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             for warning in config.warnings().into_iter().chain(misspelt).chain(bucket) {
                 note(&format!("warning: {warning}"));
             }
-            if arguments.probe {
-                return Ok(probe(&config));
-            }
-            note_shortfalls(&config);
             let faults = file_faults(&config);
             for fault in &faults {
                 note(fault);
             }
+            if arguments.probe {
+                let all_work = probe(&config);
+                return Ok(exit_code(all_work && faults.is_empty()));
+            }
+            note_shortfalls(&config);
             if let Some(reason) = arguments.settings.no_file() {
                 note(&reason);
             }
@@ -80,10 +81,10 @@ fn note_shortfalls(config: &Config) {
     }
 }
 
-/// Tests each backend. Exits with code 1 if one does not work.
-fn probe(config: &Config) -> ExitCode {
+/// Tests each backend. Returns false if one does not work.
+fn probe(config: &Config) -> bool {
     let system = actix_web::rt::System::new();
-    let all_work = system.block_on(async {
+    system.block_on(async {
         let mut all_work = true;
         for (name, backend) in &config.backends {
             let findings = readiness::test(config, name, backend).await;
@@ -92,8 +93,7 @@ fn probe(config: &Config) -> ExitCode {
             all_work &= findings.fails.is_empty() && printed.is_ok();
         }
         all_work
-    });
-    exit_code(all_work)
+    })
 }
 
 fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[TierUse<'_>]) -> String {
