@@ -155,6 +155,11 @@ impl System {
         self.dispatch.pool.has_only_paused_backends(tier)
     }
 
+    /// Is a backend of the tier neither paused nor failing, as far as this node knows? Otherwise queued jobs wait.
+    pub fn has_backend_in_service(&self, tier: Tier) -> bool {
+        self.dispatch.pool.has_backend_in_service(tier)
+    }
+
     /// Receives operator events.
     pub fn operator_webhook(&self) -> Option<&Webhook> {
         self.dispatch.process.operator.as_deref()

@@ -171,6 +171,14 @@ impl BackendPool {
         self.routes(tier).iter().all(|it| self.is_paused(it))
     }
 
+    /// Is a backend of the tier in service: not paused, and with a closed breaker? An open breaker may admit a probe, but whether the
+    /// backend works is unknown until the probe has ended.
+    pub fn has_backend_in_service(&self, tier: Tier) -> bool {
+        let is_closed = |it: &Route| self.backends[it.backend].breaker.is_closed();
+        let mut routes = self.routes(tier).iter();
+        routes.any(|it| is_closed(it) && !self.is_paused(it))
+    }
+
     /// Waits for the next change of the pauses after this call.
     pub fn pauses_changed(&self) -> Notified<'_> {
         self.pauses.changed()
