@@ -347,6 +347,13 @@ impl BackendPool {
         all.filter(|until| *until > now).min()
     }
 
+    /// When the next open breaker of a tier's backends in use admits a probe; `None` if none of them has an open one.
+    pub fn next_probe_of(&self, tier: Tier) -> Option<Instant> {
+        let routes = self.routes(tier).iter().filter(|it| !self.is_paused(it));
+        let probes = routes.filter_map(|it| self.backends[it.backend].breaker.until());
+        probes.min()
+    }
+
     /// Ends each cool-down that only one account's requests may have caused, if a job of another account waits for the backend.
     /// `has_other` tells whether a queued job of the tier belongs to an account other than this one.
     pub fn end_cool_downs_for_others(
