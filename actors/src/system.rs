@@ -155,6 +155,17 @@ impl System {
         self.dispatch.pool.has_only_paused_backends(tier)
     }
 
+    /// Is a backend of the tier neither paused nor failing, as far as this node knows? Otherwise queued jobs wait.
+    pub fn has_backend_in_service(&self, tier: Tier) -> bool {
+        self.dispatch.pool.has_backend_in_service(tier)
+    }
+
+    /// The time until the next probe of a backend of the tier; `None` if no probe is scheduled.
+    pub fn time_to_probe(&self, tier: Tier) -> Option<Duration> {
+        let at = self.dispatch.pool.next_probe_of(tier)?;
+        Some(at.saturating_duration_since(Instant::now()))
+    }
+
     /// Receives operator events.
     pub fn operator_webhook(&self) -> Option<&Webhook> {
         self.dispatch.process.operator.as_deref()

@@ -12,7 +12,8 @@ use crate::objects::ObjectStorage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
-use tintype_storage::domain::tier::Resolution;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::tier::{Resolution, Tier};
 use url::Url;
 
 /// The generator of a configured backend. `all` are the configured backends.
@@ -125,32 +126,65 @@ pub fn takes_transparent(backend: &Backend, model: Option<&str>) -> bool {
 
 /// A message for the operator about resolutions that the tier sells and its model lacks, or may lack; `None` when the model has all of
 /// them.
-pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
+pub fn shortfall(
+    backend: &Backend,
+    model: Option<&str>,
+    tier: Tier,
+    resolutions: &[String],
+) -> Option<String> {
     let is_unlimited = match &backend.kind {
         BackendKind::OpenAi { dialect, .. } => openai::is_unlimited(model, dialect),
         _ => false,
     };
+    if is_unlimited {
+        let sold = sold(resolutions, |it| it > Resolution::K1)?;
+        return Some(format!(
+            "its server is asked for {sold} at full size: if the model draws duplicates or runs out of memory there, set \
+             `max_pixels` of the backend"
+        ));
+    }
+    if let Some(max) = max_pixels(backend, model) {
+        let sold = sold(resolutions, |it| is_larger(tier, it, max))?;
+        return Some(format!(
+            "it generates at most {max} pixels (`max_pixels`), but the tier sells {sold}: Tintype enlarges those images. To sell only \
+             what it generates, set `resolutions` of the tier"
+        ));
+    }
     let largest = match &backend.kind {
-        _ if is_unlimited => Some(Resolution::K1),
         BackendKind::Gemini { .. } => gemini::largest(model?),
         BackendKind::OpenAi { .. } => openai::largest(model?),
         BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
     }?;
-    let missing: Vec<&str> = resolutions
+    let sold = sold(resolutions, |it| it > largest)?;
+    let model = model.unwrap_or_default();
+    Some(format!(
+        "the model {model} generates at most {largest}, but the tier sells {sold}: those images will be smaller"
+    ))
+}
+
+/// The pixels that Tintype requests at most from the backend, with this model. It enlarges smaller images.
+fn max_pixels(backend: &Backend, model: Option<&str>) -> Option<u64> {
+    match &backend.kind {
+        BackendKind::OpenAi { dialect, .. } => openai::max_pixels(model, dialect),
+        BackendKind::SdApi { settings, .. } => Some(settings.max_pixels),
+        BackendKind::ComfyUi { settings, .. } => Some(settings.max_pixels),
+        BackendKind::Procedural | BackendKind::Gemini { .. } => None,
+    }
+}
+
+/// Has a square image of the resolution more pixels? Other ratios have about as many.
+fn is_larger(tier: Tier, resolution: Resolution, max_pixels: u64) -> bool {
+    let (width, height) = AspectRatio::SQUARE.pixels(tier, resolution);
+    u64::from(width) * u64::from(height) > max_pixels
+}
+
+/// The resolutions of a tier that match, as text; `None` if there are none.
+fn sold(resolutions: &[String], matches: impl Fn(Resolution) -> bool) -> Option<String> {
+    let matching = resolutions
         .iter()
-        .filter(|word| word.parse().is_ok_and(|it: Resolution| it > largest))
-        .map(String::as_str)
-        .collect();
-    let (model, sold) = (model.unwrap_or_default(), missing.join(" and "));
-    (!missing.is_empty()).then(|| match is_unlimited {
-        true => format!(
-            "its server is asked for {sold} at full size: if the model draws duplicates or runs out of memory there, set \
-             `max_pixels` of the backend"
-        ),
-        false => format!(
-            "the model {model} generates at most {largest}, but the tier sells {sold}: those images will be smaller"
-        ),
-    })
+        .filter(|it| it.parse::<Resolution>().is_ok_and(&matches));
+    let matching: Vec<&str> = matching.map(String::as_str).collect();
+    (!matching.is_empty()).then(|| matching.join(" and "))
 }
 
 #[cfg(test)]
@@ -208,19 +242,35 @@ mod tests {
             let limit = limit.map(|it| ("MAX_PIXELS", it));
             let backend = backend(kind, limit.as_slice());
             let resolutions: Vec<String> = resolutions.iter().map(|it| (*it).into()).collect();
-            shortfall(&backend, Some(model), &resolutions).unwrap_or_default()
+            shortfall(&backend, Some(model), Tier::Pro, &resolutions).unwrap_or_default()
         };
         let all = ["1K", "2K", "4K"];
         assert!(sells("openai", "gpt-image-2", None, &all).contains("at most 2K"));
         let unknown = sells("openai", "Qwen/Qwen-Image", None, &all);
         assert!(unknown.contains("set `max_pixels`"), "{unknown}");
+        for (kind, limit, enlarged) in [
+            ("openai", Some("1179648"), "sells 2K and 4K:"),
+            ("openai", Some("4194304"), "sells 4K:"),
+            ("sdapi", None, "sells 2K and 4K:"),
+            ("comfyui", None, "sells 2K and 4K:"),
+            ("comfyui", Some("262144"), "sells 1K and 2K and 4K:"),
+        ] {
+            let warning = sells(kind, "Qwen/Qwen-Image", limit, &all);
+            assert!(warning.contains(enlarged), "{kind} {limit:?}: {warning}");
+            assert!(warning.contains("`resolutions`"), "{warning}");
+        }
         for (kind, limit, resolutions) in [
-            ("openai", Some("1179648"), &all[..]),
+            ("openai", Some("1179648"), &all[..1]),
             ("openai", None, &all[..1]),
-            ("sdapi", None, &all[..]),
+            ("sdapi", None, &all[..1]),
+            ("sdapi", Some("16777216"), &all[..]),
+            ("comfyui", None, &all[..1]),
         ] {
             assert_eq!(sells(kind, "Qwen/Qwen-Image", limit, resolutions), "");
         }
+        // `max_pixels` does not apply to models of OpenAI.
+        let limited = sells("openai", "gpt-image-2", Some("1179648"), &all);
+        assert!(limited.contains("at most 2K"), "{limited}");
     }
 
     #[test]

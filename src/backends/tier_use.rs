@@ -34,6 +34,7 @@ pub fn uses_of(config: &Config, tier: Tier) -> impl Iterator<Item = TierUse<'_>>
 impl TierUse<'_> {
     /// See [`kinds::shortfall`].
     pub fn shortfall(&self) -> Option<String> {
-        kinds::shortfall(self.backend, self.model.as_deref(), self.resolutions)
+        let model = self.model.as_deref();
+        kinds::shortfall(self.backend, model, self.tier, self.resolutions)
     }
 }

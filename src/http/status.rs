@@ -59,31 +59,42 @@ fn status(core: &Core, pause: &Pause, has_room: bool) -> ServiceStatus {
     let is_stopping = *core.stopping.borrow() || core.fail_stop.has_tripped();
     let model = |tier: &Tier| {
         let paused = pause.covers(*tier);
-        let reason = match (paused, has_room) {
-            (true, _) => pause.reason(*tier).map(str::to_owned),
-            (false, false) => Some("the queue is full".to_owned()),
-            (false, true) => None,
+        let reason = match paused {
+            true => pause.reason(*tier),
+            false => obstacle(core, *tier, has_room),
         };
         let wait = has_room.then(|| wait_now(core, *tier)).flatten();
         ModelStatus {
             id: tier.as_str().into(),
             paused,
-            reason,
+            reason: reason.map(str::to_owned),
             wait_seconds: wait.map(|it| it.as_secs()),
         }
     };
+    let models: Vec<ModelStatus> = Tier::ALL.iter().map(model).collect();
+    let is_obstructed = models.iter().any(|it| !it.paused && it.reason.is_some());
     ServiceStatus {
-        status: status_word(pause, is_stopping, has_room).into(),
+        status: status_word(pause, is_stopping, !is_obstructed).into(),
         at: core.now().into(),
-        models: Tier::ALL.iter().map(model).collect(),
+        models,
     }
 }
 
-fn status_word(pause: &Pause, is_stopping: bool, has_room: bool) -> &'static str {
+/// Why a model that is not paused accepts no job or starts none. Callers do not see which backends are paused.
+fn obstacle(core: &Core, tier: Tier, has_room: bool) -> Option<&'static str> {
+    match (has_room, core.system.has_backend_in_service(tier)) {
+        (false, _) => Some("the queue is full"),
+        (true, false) => Some("no backend is available; new jobs wait"),
+        (true, true) => None,
+    }
+}
+
+/// `is_open`: do all models that are not paused accept and start jobs?
+fn status_word(pause: &Pause, is_stopping: bool, is_open: bool) -> &'static str {
     let paused = Tier::ALL.iter().filter(|it| pause.covers(**it)).count();
     match (is_stopping, paused) {
         (true, _) => "stopping",
-        (false, 0) if has_room => "up",
+        (false, 0) if is_open => "up",
         (false, some) if some < Tier::ALL.len() => "limited",
         (false, _) => "paused",
     }

@@ -5,8 +5,8 @@ use crate::decode_permits::RESULT_DECODING;
 use crate::objects::{ObjectStorage, result_key};
 use bytes::Bytes;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{CheckedImage, GenerateError, GeneratedImage};
-use tintype_imaging::{DecodePermit, ImageKind};
+use tintype_actors::ports::{CheckedImage, GenerateError, GeneratedImage, set_cause};
+use tintype_imaging::{DecodePermit, ImageKind, describe};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, ResultImage};
 use tokio::time::sleep;
@@ -53,10 +53,12 @@ pub async fn check_image(job: Job, image: GeneratedImage) -> Result<CheckedImage
         true => finish_own(&job, image.bytes).await?,
         false => {
             let (ratio, options) = (job.ratio, job.options());
+            let description = describe(&image.bytes);
             let validate = move |permit: &DecodePermit| {
                 result_validation::validate(permit, image.bytes, ratio, options)
             };
-            decoding(&job, validate).await?
+            let valid = decoding(&job, validate).await;
+            valid.inspect_err(|error| set_cause(format!("{error}: {description}")))?
         }
     };
     Ok(CheckedImage {

@@ -64,8 +64,11 @@ fn jobs_move_to_the_other_backend_and_wait_if_there_is_none() {
     assert_eq!(job["estimated_start_at"], Value::Null);
     assert_eq!(job["queue_position"], 1);
     let status = server.get("/status").expect(200).json();
-    assert_eq!(status["status"], "up", "{status}");
-    assert_eq!(status["models"][0]["wait_seconds"], Value::Null);
+    assert_eq!(status["status"], "limited", "{status}");
+    let fast = &status["models"][0];
+    assert_eq!(fast["wait_seconds"], Value::Null);
+    // Callers do not see the pause.
+    assert_eq!(fast["reason"], "no backend is available; new jobs wait");
     let works = server.admin("POST", "/backends/builtin/test");
     assert_eq!(works.json(&json!({})).expect(200).json()["ok"], true);
     assert_eq!(server.job(&customer, &waiting)["status"], "queued");

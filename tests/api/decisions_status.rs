@@ -3,7 +3,7 @@
 use crate::support::clock::START;
 use crate::support::http::Request;
 use crate::support::poll::until;
-use crate::support::{OneNode, Server, options::Options};
+use crate::support::{Behaviour, OneNode, Server, options::Options};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -136,4 +136,39 @@ fn decisions_14_the_status_shows_a_full_queue() {
     let pro =
         json!({"id": "pro", "paused": false, "reason": "the queue is full", "wait_seconds": null});
     assert_eq!(model(&limited, "pro"), pro);
+}
+
+#[test]
+fn decisions_14_no_start_is_estimated_while_no_backend_is_in_service() {
+    let server = Server::with(Options::new().slots(8).one_node(OneNode::Figures));
+    let customer = server.customer("10.00");
+    server.generator.behave(Behaviour::Unreachable);
+    for _ in 0..4 {
+        let failed = server.create(&customer);
+        server.job_once(&customer, &failed, "failed");
+    }
+    // The fifth failure opens the circuit breaker.
+    let probe = server.create(&customer);
+    until("the breaker is open", || {
+        let stats = server.admin("GET", "/stats").expect(200).json();
+        ["down", "probing"].contains(&stats["backends"][0]["health"].as_str().unwrap())
+    });
+    let queued = server.create(&customer);
+    let job = server.job(&customer, &queued);
+    assert_eq!(job["status"], "queued");
+    assert_eq!(job["estimated_start_at"], Value::Null);
+    let limited = status(&server);
+    assert_eq!(limited["status"], "limited");
+    let reason = "no backend is available; new jobs wait";
+    let pro = json!({"id": "pro", "paused": false, "reason": reason, "wait_seconds": null});
+    assert_eq!(model(&limited, "pro"), pro);
+    server.generator.behave(Behaviour::Succeed);
+    // A passed test ends the cool-down of the breaker.
+    server.admin("POST", "/backends/builtin/test").expect(200);
+    for job in [probe, queued] {
+        server.job_once(&customer, &job, "done");
+    }
+    until("jobs start again", || status(&server)["status"] == "up");
+    let pro = json!({"id": "pro", "paused": false, "reason": null, "wait_seconds": 0});
+    assert_eq!(model(&status(&server), "pro"), pro);
 }

@@ -97,7 +97,10 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
         ),
         (
             "broken",
-            "the image generator returned a damaged image",
+            &format!(
+                "the image generator returned a damaged image: PNG of {} bytes, truncated",
+                damaged.len()
+            ),
             "broken",
         ),
         (

@@ -10,6 +10,7 @@ mod cluster;
 mod erasing;
 mod installed;
 mod ledger;
+mod lost_deliveries;
 mod lost_responses;
 mod naming;
 mod operating;

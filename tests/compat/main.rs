@@ -32,6 +32,7 @@ mod openai_json_edits;
 mod openai_masks;
 mod openai_responses;
 mod openai_streams;
+mod outages;
 mod output_formats;
 mod preflight;
 mod rates;

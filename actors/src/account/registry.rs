@@ -104,6 +104,11 @@ impl AccountHandle {
         self.apply(job, JobEvent::Abandon, None).await
     }
 
+    /// Cancels a queued job whose caller waits on a connection while no backend of the model is in service.
+    pub async fn cancel_unserved(&self, job: JobId) -> Result<Result<Job, EventError>, NoReply> {
+        self.apply(job, JobEvent::Unserved, None).await
+    }
+
     /// Applies an event to a job.
     pub async fn apply(
         &self,

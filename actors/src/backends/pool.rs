@@ -171,6 +171,14 @@ impl BackendPool {
         self.routes(tier).iter().all(|it| self.is_paused(it))
     }
 
+    /// Is a backend of the tier in service: not paused, and with a closed breaker? An open breaker may admit a probe, but whether the
+    /// backend works is unknown until the probe has ended.
+    pub fn has_backend_in_service(&self, tier: Tier) -> bool {
+        let is_closed = |it: &Route| self.backends[it.backend].breaker.is_closed();
+        let mut routes = self.routes(tier).iter();
+        routes.any(|it| is_closed(it) && !self.is_paused(it))
+    }
+
     /// Waits for the next change of the pauses after this call.
     pub fn pauses_changed(&self) -> Notified<'_> {
         self.pauses.changed()
@@ -337,6 +345,13 @@ impl BackendPool {
     pub fn next_probe(&self, now: Instant) -> Option<Instant> {
         let all = self.backends.iter().filter_map(|it| it.breaker.until());
         all.filter(|until| *until > now).min()
+    }
+
+    /// When the next open breaker of a tier's backends in use admits a probe; `None` if none of them has an open one.
+    pub fn next_probe_of(&self, tier: Tier) -> Option<Instant> {
+        let routes = self.routes(tier).iter().filter(|it| !self.is_paused(it));
+        let probes = routes.filter_map(|it| self.backends[it.backend].breaker.until());
+        probes.min()
     }
 
     /// Ends each cool-down that only one account's requests may have caused, if a job of another account waits for the backend.

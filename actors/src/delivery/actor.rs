@@ -9,11 +9,12 @@ mod due_reads;
 use super::change::{Change, Changes};
 use super::command::{DeliveryCommand, DeliveryDepths, ReplySender};
 use super::context::DeliveryContext;
+use super::failure_log::FailureLog;
 use super::held_shards::{HeldShards, POLL};
 use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
+use super::restart;
 use super::scheduler::DeliveryScheduler;
-use super::{failed_event, restart};
 use crate::ports::{AttemptOutcome, OBJECT_STORE_TARGET};
 use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext, Context, Handler, Message, SpawnHandle,
@@ -51,6 +52,7 @@ pub struct DeliveryActor {
     /// `None` on a single node: the schedule then contains all pending deliveries.
     shards: Option<HeldShards>,
     timer: Option<(Timestamp, SpawnHandle)>,
+    failures: FailureLog,
     /// Do other tasks run before the actor begins more attempts?
     has_yielded: bool,
     /// When the actor last read the clock.
@@ -85,6 +87,7 @@ impl DeliveryActor {
             context,
             in_flight: HashMap::new(),
             timer: None,
+            failures: FailureLog::default(),
             has_yielded: false,
             last_now: Timestamp::EPOCH,
             stopping: false,
@@ -329,10 +332,7 @@ impl DeliveryActor {
         if let Some(delivery) = &delivery {
             self.context.process.stats.deliveries.count_change(delivery);
             self.schedule(delivery, None);
-            if failed_event::is_failed_event(delivery) {
-                let context = Arc::clone(&self.context);
-                tokio::task::spawn_local(failed_event::log(context, delivery.clone()));
-            }
+            self.failures.log(&self.context, delivery);
         }
         // The first change begins a commit, and the others wait for it.
         for change in deferred {

@@ -5,7 +5,7 @@ mod change;
 mod command;
 mod context;
 mod depths;
-mod failed_event;
+mod failure_log;
 mod held_shards;
 mod receiver;
 mod receiver_health;

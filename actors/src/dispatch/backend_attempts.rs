@@ -85,12 +85,13 @@ impl Attempts<'_> {
         deadline: &mut RunDeadline,
     ) -> Result<ResultImage, GenerateError> {
         let objects = &self.context.job_objects;
-        let checked = deadline.work(objects.check_image(job, image)).await;
+        let check = deadline.work(objects.check_image(job, image));
+        let (checked, cause) = with_cause(check).await;
         let event = match &checked {
             Some(Err(error)) => {
                 self.record(took, error.outcome());
                 self.stats().invalid_images.fetch_add(1, Ordering::Relaxed);
-                self.failed(error, error.to_string());
+                self.failed(error, cause.unwrap_or_else(|| error.to_string()));
                 self.breaker_event(error)
             }
             // The deadline of the run is not the backend's fault.

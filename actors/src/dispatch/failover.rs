@@ -11,7 +11,7 @@ use crate::backends::{BackendLease, LeaseKind, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
+use tintype_storage::domain::job::{Job, Origin, PromptRef, ResultImage};
 use tokio::time::{Instant, timeout};
 
 /// The time in which a backend must answer whether it holds earlier work. A backend that loads a model is slow to answer, and without
@@ -54,6 +54,8 @@ pub async fn generate(
         deadline,
         untried: (0..routes.len()).collect(),
         has_reached: false,
+        // An earlier run may have reached a backend.
+        has_waiting_caller: job.origin == Origin::Synchronous && !is_resumed,
         passed_on: None,
     };
     if is_resumed && routes.len() > 1 {
@@ -83,6 +85,8 @@ struct FailoverRun<'a> {
     untried: Vec<usize>,
     /// Has a backend received a request of the run?
     has_reached: bool,
+    /// Does a caller wait on a connection for the first run of the job?
+    has_waiting_caller: bool,
     /// The worst error of the backends that the run has left.
     passed_on: Option<GenerateError>,
 }
@@ -198,6 +202,7 @@ impl FailoverRun<'_> {
             has_untried: self.untried.iter().any(|at| !is_paused(*at)),
             is_untried_up: self.untried.iter().any(|at| admits(*at)),
             is_any_up: (0..self.routes.len()).any(admits),
+            has_waiting_caller: self.has_waiting_caller,
             is_unreachable: !self.has_reached && matches!(worst, GenerateError::Unreachable(_)),
         };
         (next_step(error, &state), worst.clone())

@@ -35,28 +35,33 @@ pub struct RunState {
     pub is_any_up: bool,
     /// Has no backend received a request of the run, and could at least one not be reached?
     pub is_unreachable: bool,
+    /// Does the job's caller wait on a connection, and is this the first run of the job?
+    pub has_waiting_caller: bool,
 }
 
 /// If another backend is up, a run leaves a backend early: when its breaker opens, or when it asks for a wait longer than the longest
 /// backoff. While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
+/// If a caller waits for it on a connection, it fails instead, so that the caller learns soon that it must come back later.
 ///
 /// A paused backend gets no repeat: the run makes it on another backend, or waits for the end of a pause as for a probe.
 pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
     let repeat = run.repeat_after;
     let repeat = repeat.filter(|wait| error.is_retryable() && *wait < run.time_left);
     let is_moved = run.is_paused && repeat.is_some();
+    let is_unserved = run.is_unreachable && !run.is_any_up;
+    let is_over = run.time_left.is_zero() || (is_unserved && run.has_waiting_caller);
     if let Some(wait) = repeat
         && !run.is_paused
         && !(run.is_untried_up && (!run.is_up || wait > backoff::MAX_DELAY))
     {
         NextStep::Repeat(wait)
-    } else if !(error.allows_failover() || is_moved) || run.time_left.is_zero() {
+    } else if !(error.allows_failover() || is_moved) || is_over {
         NextStep::Fail
     } else if run.is_all_paused {
         NextStep::AwaitBackend
     } else if run.has_untried || is_moved {
         NextStep::FailOver
-    } else if run.is_unreachable && !run.is_any_up {
+    } else if is_unserved {
         NextStep::AwaitBackend
     } else {
         NextStep::Fail
@@ -84,6 +89,7 @@ mod tests {
         is_untried_up: false,
         is_any_up: true,
         is_unreachable: false,
+        has_waiting_caller: false,
     };
     const ALONE_DOWN: RunState = RunState {
         is_up: false,
@@ -111,7 +117,9 @@ mod tests {
         let unreachable = |run| RunState { is_unreachable: true, ..run };
         let paused = |run| RunState { is_up: false, is_paused: true, ..run };
         let all_paused = RunState { is_all_paused: true, ..paused(ALONE_DOWN) };
-        let rows: [Row; 34] = [
+        let awaited = |run| RunState { has_waiting_caller: true, ..unreachable(run) };
+        let down_too = RunState { is_up: false, is_any_up: false, ..OTHER_DOWN };
+        let rows: [Row; 40] = [
             // A transient error is repeated on its backend, until another one is the better choice.
             (TimedOut, ALONE,                                Repeat(WAIT)),
             (TimedOut, ALONE_DOWN,                           Repeat(WAIT)),
@@ -141,6 +149,13 @@ mod tests {
             (Unreachable, last(unreachable(ALONE)),            Fail),
             (Unreachable, last(unreachable(OTHER_DOWN)),       FailOver),
             (Unreachable, over(last(unreachable(ALONE_DOWN))), Fail),
+            // A caller that waits on a connection does not wait for a probe.
+            (Unreachable, awaited(ALONE_DOWN),                 Repeat(WAIT)),
+            (Unreachable, last(awaited(ALONE_DOWN)),           Fail),
+            (Unreachable, last(awaited(down_too)),             Fail),
+            (Unreachable, last(awaited(OTHER_DOWN)),           FailOver),
+            (Unreachable, last(awaited(all_paused)),           Fail),
+            (TimedOut, last(RunState { is_unreachable: false, ..awaited(all_paused) }), AwaitBackend),
             // A paused backend gets no repeat.
             (TimedOut, paused(OTHER_UP),                     FailOver),
             (TimedOut, paused(OTHER_DOWN),                   FailOver),

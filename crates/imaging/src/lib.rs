@@ -6,6 +6,7 @@
 mod colour_profile;
 pub mod decode_permits;
 pub mod decoding;
+mod description;
 pub mod encoding;
 mod exif_block;
 pub mod fit;
@@ -19,6 +20,7 @@ pub mod size;
 
 pub use decode_permits::{DecodePermit, DecodePermits};
 pub use decoding::{DecodeError, OpenedImage, open};
+pub use description::describe;
 pub use image_header::{HeaderFault, HeaderReader};
 pub use kind::{ImageKind, SNIFFED_BYTES};
 pub use pixels::{Pixels, Rect};

@@ -105,7 +105,8 @@ fn limit_reached(core: &Core, reached: &LimitReached) -> String {
     )
 }
 
-fn retry_after(wait: Duration) -> u32 {
+/// The wait in whole seconds, between 1 and the longest that a response asks for.
+pub fn retry_after(wait: Duration) -> u32 {
     let seconds = wait.as_millis().div_ceil(1_000);
     u32::try_from(seconds).map_or(MAX_RETRY_AFTER, |it| it.clamp(1, MAX_RETRY_AFTER))
 }

@@ -52,7 +52,9 @@ impl<'a> QueueEstimates<'a> {
 /// How long a job submitted now would wait; `None` without data.
 pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
     let queued = core.system.queue().queued(tier);
-    let is_idle = queued == 0 && core.system.has_idle_backend(tier);
+    let system = &core.system;
+    let is_idle =
+        queued == 0 && system.has_backend_in_service(tier) && system.has_idle_backend(tier);
     match is_idle && !core.pause.read().covers(tier) {
         true => Some(Duration::ZERO),
         false => Pace::of(core, tier, core.now())?.wait(queued + 1),
@@ -93,11 +95,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// `None` while the model or all of its backends are paused, or no job starts because the object store fails.
+    /// `None` while no job starts: the model is paused, none of its backends is in service, or the object store fails.
     fn of(core: &Core, tier: Tier, now: Timestamp) -> Option<Self> {
-        let is_paused =
-            core.pause.read().covers(tier) || core.system.has_only_paused_backends(tier);
-        if is_paused || !core.system.can_store_images() {
+        let system = &core.system;
+        let may_start = system.has_backend_in_service(tier) && system.can_store_images();
+        if core.pause.read().covers(tier) || !may_start {
             return None;
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);

@@ -3,10 +3,10 @@
 use crate::backends::upstream::decoding;
 use crate::decode_permits::RESULT_DECODING;
 use image::imageops::FilterType;
-use tintype_actors::ports::{GenerateError, GeneratedImage};
-use tintype_imaging::DecodePermit;
+use tintype_actors::ports::{GenerateError, GeneratedImage, set_cause};
 use tintype_imaging::decoding::open_any;
 use tintype_imaging::encoding::{self, PngEffort};
+use tintype_imaging::{DecodePermit, describe};
 use tintype_storage::domain::ids::AccountId;
 
 /// An image with a shorter side is a marker of some kind, not a result to enlarge.
@@ -23,10 +23,12 @@ pub async fn finish(
     bytes: Vec<u8>,
     wanted: (u32, u32),
 ) -> Result<GeneratedImage, GenerateError> {
-    let bytes = decoding(&RESULT_DECODING, account, move |permit| {
+    let description = describe(&bytes);
+    let finished = decoding(&RESULT_DECODING, account, move |permit| {
         cover(permit, bytes, wanted)
     })
-    .await?;
+    .await;
+    let bytes = finished.inspect_err(|error| set_cause(format!("{error}: {description}")))?;
     Ok(GeneratedImage::foreign(bytes))
 }
 

@@ -165,6 +165,12 @@ pub fn largest(model: &str) -> Option<Resolution> {
     }
 }
 
+/// The pixels that Tintype requests at most from this model; `None` if `max_pixels` does not apply to it.
+pub fn max_pixels(model: Option<&str>, dialect: &OpenAiDialect) -> Option<u64> {
+    let is_other = Family::of(model) == Family::Any;
+    dialect.max_pixels.filter(|_| is_other)
+}
+
 /// Does Tintype request every size from this model, because it does not know a limit of it?
 pub fn is_unlimited(model: Option<&str>, dialect: &OpenAiDialect) -> bool {
     Family::of(model) == Family::Any && dialect.max_pixels.is_none()

@@ -1,5 +1,6 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
+use super::outage;
 use crate::application::error;
 use crate::application::jobs::presign;
 use crate::compat::base64_body::StoredImage;
@@ -11,6 +12,7 @@ use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
+use tintype_storage::domain::tier::Tier;
 use tokio::time::{Instant, sleep_until};
 
 pub enum WaitOutcome {
@@ -37,6 +39,7 @@ pub struct JobWaiter {
     state: web::Data<CompatState>,
     account: AccountId,
     pub job: JobId,
+    tier: Tier,
     /// Whether an earlier request created the job: with the same idempotency key, or an identical one whose caller disconnected.
     pub replayed: bool,
     /// Finds the job again for a repeated request without an idempotency key.
@@ -73,6 +76,7 @@ impl JobWaiter {
         state: &web::Data<CompatState>,
         account: AccountId,
         job: JobId,
+        tier: Tier,
         replayed: bool,
         on_drop: OnDrop,
     ) -> Self {
@@ -80,6 +84,7 @@ impl JobWaiter {
             state: state.clone(),
             account,
             job,
+            tier,
             replayed,
             request: None,
             attempt: None,
@@ -113,7 +118,7 @@ impl JobWaiter {
     ///
     /// # Errors
     /// `Deadline` if the job has not ended: it is canceled if it has not started, and continues otherwise. `Unavailable` if the
-    /// server stops. Otherwise the failure of the job.
+    /// server stops, or the job has not started and no backend of its model is in service. Otherwise the failure of the job.
     pub async fn wait(&mut self, deadline: Instant) -> Result<WaitOutcome, Refusal> {
         let mut end = self.end(deadline, false).await?;
         if let WaitEnd::Stopping = end {
@@ -132,10 +137,13 @@ impl JobWaiter {
     async fn end(&self, deadline: Instant, is_stopping: bool) -> Result<WaitEnd, Refusal> {
         let core = &self.state.core;
         let mut stopping = core.stopping.subscribe();
+        let (jobs, tier) = (&self.state.jobs, self.tier);
+        let unserved = outage::cancel_when_unserved(jobs, tier, self.account, self.job);
         tokio::select! {
             job = core.system.ended(self.account, self.job) => Ok(WaitEnd::Ended(job?.map(Box::new))),
             _ = core.fail_stop.tripped() => Err(error::stopping().into()),
             () = sleep_until(deadline) => Ok(WaitEnd::Deadline),
+            never = unserved, if self.on_drop == OnDrop::Cancel => match never {},
             // The sender lives as long as the state.
             _ = stopping.wait_for(|it| *it), if !is_stopping => Ok(WaitEnd::Stopping),
         }
@@ -186,7 +194,8 @@ impl JobWaiter {
                 let message = "another request for the same image lost its connection before the image was started; send the request again";
                 Err(Refusal::new(Kind::Unavailable, message))
             }
-            Some(job) => wait_outcome(job),
+            Some(job) => wait_outcome(job)
+                .map_err(|refusal| outage::with_retry_after(refusal, &self.state.jobs, self.tier)),
             None => Err(no_job()),
         };
         self.on_drop = match outcome {

@@ -2,4 +2,5 @@
 
 pub mod background_jobs;
 pub mod job_waiter;
+pub mod outage;
 pub mod submission;

@@ -75,7 +75,8 @@ impl Call<'_> {
     ) -> Result<Option<JobWaiter>, Refusal> {
         let (state, account, attempt) = (self.state, self.caller.account(), self.attempt);
         let on_drop = on_drop_of(request);
-        let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
+        let tier = request.offer.tier();
+        let waiter = |job| JobWaiter::new(state, account, job, tier, true, on_drop);
         if let Some(used) = request.idempotency() {
             let first = idempotency::find_replay(&state.core, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
@@ -124,11 +125,12 @@ impl Call<'_> {
         let identity = request_identity(&self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let (attempt, on_drop) = (self.attempt, on_drop_of(&request));
+        let tier = request.offer.tier();
         let refusal = self.refusal_on_drop(&request);
         let watch = move |accepted: AcceptedJob| {
             refusal.disarm();
             let AcceptedJob { job, replayed } = accepted;
-            let waiter = JobWaiter::new(&shared, account, job, replayed, on_drop);
+            let waiter = JobWaiter::new(&shared, account, job, tier, replayed, on_drop);
             waiter.with_identity(identity, attempt)
         };
         let generations = &self.state.generations;

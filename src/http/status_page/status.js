@@ -4,7 +4,7 @@ import { ROOT, fill, h } from "./dom.js";
 const REFRESH_MILLIS = 10_000;
 const LEADS = {
   up: "All models accept jobs.",
-  limited: "Some new jobs are not accepted.",
+  limited: "Some new jobs are not accepted, or wait for a backend.",
   paused: "The service is paused. New jobs are not accepted.",
   stopping: "The service is stopping. Try again in a minute.",
 };
@@ -36,7 +36,7 @@ function show(status) {
 
 function state(model) {
   if (model.paused) return model.reason ? `paused: ${model.reason}` : "paused";
-  return model.reason ? `not accepting jobs: ${model.reason}` : "accepts jobs";
+  return model.reason ? `limited: ${model.reason}` : "accepts jobs";
 }
 
 function wait(model) {

@@ -17,12 +17,15 @@ pub const CANCELED: &str = "canceled";
 pub const ABANDONED: &str = "canceled because its caller disconnected";
 /// The `error` of a job that did not start before its caller's deadline.
 pub const EXPIRED: &str = "expired before it started";
+/// The `error` of a job whose caller waited on a connection while no backend of its model was in service.
+pub const UNSERVED: &str =
+    "canceled because no backend of its model was in service; send the request again later";
 /// The `error` of a job that used up its runs on restarts.
 pub const INTERRUPTED: &str = "interrupted";
 /// The `error` of a failed job whose content was erased, instead of what a backend or a host answered. Also the name of erased keys.
 pub const ERASED: &str = "erased";
 /// Errors that quote nothing. An erased job keeps them.
-const FIXED_ERRORS: [&str; 4] = [CANCELED, ABANDONED, EXPIRED, INTERRUPTED];
+const FIXED_ERRORS: [&str; 5] = [CANCELED, ABANDONED, EXPIRED, UNSERVED, INTERRUPTED];
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 500;
 
@@ -314,6 +317,8 @@ pub enum JobEvent {
     Cancel,
     /// The caller's connection is lost.
     Abandon,
+    /// The caller waits on a connection, and no backend of the model is in service.
+    Unserved,
     /// The start deadline passed, which was at `due`.
     Expire { due: Timestamp },
 }
@@ -366,6 +371,13 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             ABANDONED,
             FailureKind::Canceled,
         ),
+        // The kind of a failure in which no backend was reachable, which it would be if the job had begun.
+        (JobState::Queued, JobEvent::Unserved) => failed_state(
+            None,
+            at.max(job.created_at),
+            UNSERVED,
+            FailureKind::Unavailable,
+        ),
         (JobState::Queued, JobEvent::Expire { .. }) => {
             failed_state(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
         }
@@ -405,7 +417,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
         }
         (
             JobState::Processing { .. },
-            JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire { .. },
+            JobEvent::Cancel | JobEvent::Abandon | JobEvent::Unserved | JobEvent::Expire { .. },
         ) => {
             return Err(TransitionError::AlreadyStarted);
         }

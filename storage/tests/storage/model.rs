@@ -237,11 +237,15 @@ fn applied(model: &mut Model, id: JobId, event: &JobEvent, outcome: Result<JobSt
     let expected = match (job.ended, job.runs, event) {
         (true, _, _) => Err("over"),
         (false, None, JobEvent::Begin { .. }) => Ok(Some(1)),
-        (false, None, JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire { .. }) => Ok(None),
+        (
+            false,
+            runs,
+            JobEvent::Cancel | JobEvent::Abandon | JobEvent::Unserved | JobEvent::Expire { .. },
+        ) => match runs {
+            None => Ok(None),
+            Some(_) => Err("started"),
+        },
         (false, None, _) => Err("not started"),
-        (false, Some(_), JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire { .. }) => {
-            Err("started")
-        }
         (false, Some(3), JobEvent::Begin { .. }) => Ok(None),
         (false, Some(runs), JobEvent::Begin { .. }) => Ok(Some(runs + 1)),
         (false, Some(runs), JobEvent::CutOff) => Ok(Some(runs.saturating_sub(1))),

@@ -27,6 +27,8 @@ pub enum Behaviour {
     Transient(&'static str),
     /// The backend fails.
     Break(&'static str),
+    /// No connection to the backend; the backend of the tests has no retries.
+    Unreachable,
     Panic,
 }
 
@@ -121,6 +123,7 @@ fn outcome(behaviour: Behaviour) -> Result<GeneratedImage, GenerateError> {
             retry_after: Some(Duration::ZERO),
         }),
         Behaviour::Break(why) => Err(GenerateError::BackendFault(why.into())),
+        Behaviour::Unreachable => Err(GenerateError::Unreachable("it is off".into())),
         Behaviour::Panic => panic!("the test asked the generator to panic"),
     }
 }

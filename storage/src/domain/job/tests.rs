@@ -67,6 +67,7 @@ fn every_state_handles_every_event() {
         },
         JobEvent::Cancel,
         JobEvent::Abandon,
+        JobEvent::Unserved,
         JobEvent::Expire { due: at(9_000) },
     ];
     let mut grid = String::new();

@@ -111,7 +111,10 @@ impl Decisions<'_> {
             (&job.state, &event),
             (
                 JobState::Queued,
-                JobEvent::Begin { .. } | JobEvent::Abandon | JobEvent::Expire { .. }
+                JobEvent::Begin { .. }
+                    | JobEvent::Abandon
+                    | JobEvent::Unserved
+                    | JobEvent::Expire { .. }
             )
         );
         let Some(member) = job.member().filter(|_| leaves_queue) else {

@@ -68,6 +68,7 @@ impl<'a> InitialReads<'a> {
             | JobEvent::Fail { .. }
             | JobEvent::Cancel
             | JobEvent::Abandon
+            | JobEvent::Unserved
             | JobEvent::Expire { .. } => self.requests.push(webhooks_of(self.account).into()),
             JobEvent::Begin { .. } | JobEvent::InputsFetched { .. } | JobEvent::CutOff => {}
         }

@@ -1,0 +1,66 @@
+//! Outages: no backend of a model is in service, and a caller waits on a connection for an image.
+
+use crate::application::services::JobService;
+use crate::application::submission::job_refusal::retry_after;
+use crate::compat::refusal::{Kind, Refusal};
+use actix_web::rt::spawn;
+use actix_web::web::Data;
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::tier::Tier;
+use tokio::time::sleep;
+
+/// How often a waiting call checks whether a backend of its model is in service.
+const POLL: Duration = Duration::from_secs(1);
+/// A job is canceled if this many checks in a row find none. Until then another node, which may reach a backend, can start the job.
+const CHECKS: u32 = 2;
+/// When to come back if no probe is scheduled: one is running, or all backends are paused.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// Waits until no backend of the model is in service, then cancels the job if it is queued. A job that has begun meanwhile continues,
+/// because the account decides. Never returns: the caller waits for the end of the job.
+pub async fn cancel_when_unserved(
+    jobs: &Data<JobService>,
+    tier: Tier,
+    account: AccountId,
+    job: JobId,
+) -> Infallible {
+    let mut failed_checks = 0;
+    while failed_checks < CHECKS {
+        sleep(POLL).await;
+        failed_checks = match jobs.core.system.has_backend_in_service(tier) {
+            true => 0,
+            false => failed_checks + 1,
+        };
+    }
+    // A separate task, because the end of the job ends this wait before the input images are deleted.
+    spawn(cancel(jobs.clone(), account, job));
+    pending().await
+}
+
+/// Cancels the job if it is queued.
+async fn cancel(jobs: Data<JobService>, account: AccountId, job: JobId) {
+    // A failed read trips the fail-stop, which ends the wait of the caller.
+    let Ok(Some(actor)) = jobs.core.system.accounts().get_or_start(account).await else {
+        return;
+    };
+    if let Ok(Ok(canceled)) = actor.cancel_unserved(job).await {
+        tracing::debug!(%job, "canceled because no backend of its model is in service");
+        jobs.input_deletion.delete(&canceled).await;
+    }
+}
+
+/// In an outage, tells the caller of a job that no backend could serve when a backend is tried again.
+pub fn with_retry_after(refusal: Refusal, jobs: &JobService, tier: Tier) -> Refusal {
+    let system = &jobs.core.system;
+    if refusal.kind != Kind::Unavailable || system.has_backend_in_service(tier) {
+        return refusal;
+    }
+    let wait = system.time_to_probe(tier).unwrap_or(RETRY_AFTER);
+    Refusal {
+        retry_after: Some(retry_after(wait)),
+        ..refusal
+    }
+}
