@@ -12,7 +12,7 @@ use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{engine, move_mark, object_store, service_marks};
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead};
 use std::path::{self, PathBuf};
@@ -35,10 +35,11 @@ const MOVED_SOURCE: &str = "The source still contains its records and is marked 
 const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("action").required(true).args(["to", "reopen"])))]
 pub struct Arguments {
     /// Target of the records: postgres://USER@HOST/DATABASE without records, or an empty directory. Set the password of the database
     /// in PGPASSWORD.
-    #[arg(long, value_name = "DESTINATION", required_unless_present = "reopen")]
+    #[arg(long, value_name = "DESTINATION")]
     to: Option<String>,
     /// Target of the images: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or local for the new data directory
     /// [default: images in a bucket stay there].
@@ -49,7 +50,7 @@ pub struct Arguments {
     even_with_faults: bool,
     /// Move nothing; allow a server to use the records of --data-dir or [storage] again that were moved elsewhere. Stop the servers of
     /// the other copy first.
-    #[arg(long, conflicts_with_all = ["to", "objects", "even_with_faults"])]
+    #[arg(long, conflicts_with_all = ["objects", "even_with_faults"])]
     reopen: bool,
     #[command(flatten)]
     settings: Settings,
