@@ -155,9 +155,15 @@ impl System {
         self.dispatch.pool.has_only_paused_backends(tier)
     }
 
-    /// Is a backend of the tier neither paused nor failing, as far as this node knows? Otherwise queued jobs wait.
+    /// Would a backend of the tier admit a run now, as far as this node knows? Otherwise queued jobs wait.
     pub fn has_backend_in_service(&self, tier: Tier) -> bool {
         self.dispatch.pool.has_backend_in_service(tier)
+    }
+
+    /// Does no backend serve the tier before a cool-down or a pause ends? Another node may reach a backend that this one does not, so
+    /// this is false while another node runs jobs of the tier.
+    pub fn is_out_of_service(&self, tier: Tier) -> bool {
+        self.dispatch.pool.is_out_of_service(tier) && !self.queue().runs_elsewhere(tier)
     }
 
     /// The time until the next probe of a backend of the tier; `None` if no probe is scheduled.

@@ -171,12 +171,22 @@ impl BackendPool {
         self.routes(tier).iter().all(|it| self.is_paused(it))
     }
 
-    /// Is a backend of the tier in service: not paused, and with a closed breaker? An open breaker may admit a probe, but whether the
-    /// backend works is unknown until the probe has ended.
+    /// Would a backend of the tier admit a run now? After the cool-down of its breaker it does: without a job nothing probes it.
     pub fn has_backend_in_service(&self, tier: Tier) -> bool {
-        let is_closed = |it: &Route| self.backends[it.backend].breaker.is_closed();
+        let now = Instant::now();
+        self.routes(tier).iter().any(|it| self.admits(it, now))
+    }
+
+    /// Is each backend of the tier paused or in the cool-down of its breaker? While one is being probed, this is false, because its
+    /// queue is served at once if the probe succeeds.
+    pub fn is_out_of_service(&self, tier: Tier) -> bool {
+        let now = Instant::now();
+        let cools_down = |it: &Route| {
+            let until = self.backends[it.backend].breaker.until();
+            until.is_some_and(|until| now < until)
+        };
         let mut routes = self.routes(tier).iter();
-        routes.any(|it| is_closed(it) && !self.is_paused(it))
+        routes.all(|it| self.is_paused(it) || cools_down(it))
     }
 
     /// Waits for the next change of the pauses after this call.

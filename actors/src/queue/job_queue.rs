@@ -112,6 +112,9 @@ pub trait JobQueue: Send + Sync {
     /// The number of jobs of a tier that lookups call `processing`: those that have been taken, and those that wait for a further run.
     fn begun(&self, tier: Tier) -> usize;
 
+    /// Has another node taken a job of a tier that has not ended? Always false in a single process.
+    fn runs_elsewhere(&self, tier: Tier) -> bool;
+
     /// The job of a tier with the longest wait for its first run.
     fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)>;
 

@@ -289,6 +289,10 @@ impl JobQueue for LocalQueue {
         tier.taken.len() + tier.begun.len()
     }
 
+    fn runs_elsewhere(&self, _: Tier) -> bool {
+        false
+    }
+
     fn backlog(&self, tier: Tier) -> Option<Backlog> {
         let tier = self.of(tier).lock();
         tier.backlog

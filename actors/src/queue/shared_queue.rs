@@ -240,8 +240,11 @@ impl JobQueue for SharedQueue {
 
     fn begun(&self, tier: Tier) -> usize {
         let state = self.state.lock();
-        let taken = state.taken.values().filter(|it| it.tier == tier).count();
-        taken + state.of(tier).resumed_jobs()
+        state.taken_of(tier) + state.of(tier).resumed_jobs()
+    }
+
+    fn runs_elsewhere(&self, tier: Tier) -> bool {
+        self.state.lock().taken_of(tier) > self.local.begun(tier)
     }
 
     fn backlog(&self, tier: Tier) -> Option<Backlog> {
@@ -264,6 +267,10 @@ impl JobQueue for SharedQueue {
 }
 
 impl State {
+    fn taken_of(&self, tier: Tier) -> usize {
+        self.taken.values().filter(|it| it.tier == tier).count()
+    }
+
     fn of(&self, tier: Tier) -> &TierCopy {
         &self.tiers[tier.index()]
     }

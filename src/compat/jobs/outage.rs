@@ -12,27 +12,29 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::tier::Tier;
 use tokio::time::sleep;
 
-/// How often a waiting call checks whether a backend of its model is in service.
+/// How often a waiting call checks whether its model is out of service.
 const POLL: Duration = Duration::from_secs(1);
-/// A job is canceled if this many checks in a row find none. Until then another node, which may reach a backend, can start the job.
+/// A job is canceled if it is in this many checks in a row. Until then another node, which may reach a backend, can start the job.
 const CHECKS: u32 = 2;
 /// When to come back if no probe is scheduled: one is running, or all backends are paused.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// Waits until no backend of the model is in service, then cancels the job if it is queued. A job that has begun meanwhile continues,
-/// because the account decides. Never returns: the caller waits for the end of the job.
+/// Waits until the model is out of service, then cancels the job if it is queued and no other caller waits for it. A job that has
+/// begun meanwhile continues, because the account decides. Never returns: the caller waits for the end of the job.
 pub async fn cancel_when_unserved(
     jobs: &Data<JobService>,
     tier: Tier,
     account: AccountId,
     job: JobId,
 ) -> Infallible {
+    let system = &jobs.core.system;
     let mut failed_checks = 0;
     while failed_checks < CHECKS {
         sleep(POLL).await;
-        failed_checks = match jobs.core.system.has_backend_in_service(tier) {
-            true => 0,
-            false => failed_checks + 1,
+        // One watcher is this caller. Another one, such as a long poll, may want to wait longer.
+        failed_checks = match system.is_out_of_service(tier) && system.watchers(job) <= 1 {
+            true => failed_checks + 1,
+            false => 0,
         };
     }
     // A separate task, because the end of the job ends this wait before the input images are deleted.
