@@ -73,7 +73,13 @@ impl UnreadableCopies {
     /// # Errors
     /// It is another fault, or one too many.
     fn add(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
-        let unreadable = error.downcast::<UnreadableCopy>()?;
+        let unreadable = match error.downcast::<UnreadableCopy>() {
+            Ok(unreadable) => unreadable,
+            Err(other) => {
+                let listed = self.none().err();
+                return Err(listed.map_or_else(|| other, |it| it.context(format!("{other:#}"))));
+            }
+        };
         self.faults.insert(unreadable.to_string());
         match self.faults.len() < MAX_UNREADABLE {
             true => Ok(()),

@@ -17,6 +17,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -284,12 +285,18 @@ fn create(path: &FilePath, bytes: &[u8]) -> Option<io::Result<()>> {
     Some(fill(file, path, bytes))
 }
 
-/// Writes the content of the new file at `path`. Removes a file that cannot be written completely.
+/// Writes the content of the new file at `path`. Removes a file that cannot be written completely, unless another write has replaced it
+/// while this one hung.
 fn fill(mut file: File, path: &FilePath, bytes: &[u8]) -> io::Result<()> {
     let written = file.write_all(bytes);
     if written.is_err() {
-        // The error of the write says more.
-        drop(fs::remove_file(path));
+        let identity = |it: fs::Metadata| (it.dev(), it.ino());
+        let own = file.metadata().map(identity).ok();
+        let named = fs::symlink_metadata(path).map(identity).ok();
+        if named.is_some() && named == own {
+            // The error of the write says more.
+            drop(fs::remove_file(path));
+        }
     }
     written
 }

@@ -109,7 +109,7 @@ fn null_removes_the_reason_of_a_pause_and_resumes_nothing() {
         "tiers",
         "reasons",
         "backends",
-        "backend_pauses",
+        "backend_reasons",
         "resume_backends",
         "if_paused",
     ] {
@@ -121,5 +121,5 @@ fn null_removes_the_reason_of_a_pause_and_resumes_nothing() {
     assert_eq!(one["reasons"]["project"], "repair");
     let none = patch(&json!({"project": true, "backends": ["builtin"], "reason": null}));
     assert_eq!(none.get("reasons"), None);
-    assert_eq!(none["backend_pauses"]["builtin"]["reason"], Value::Null);
+    assert_eq!(none["backend_reasons"]["builtin"], Value::Null);
 }

@@ -1,5 +1,5 @@
-//! Runs that wait for a slot while all backends of their model are paused: the wait counts against their deadline, and an orderly stop
-//! ends it.
+//! Runs that wait for a slot while all backends of their model are paused: the wait has the same limit as their work, and an
+//! orderly stop ends it.
 
 use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, World, fresh, quick, run, settle, until};

@@ -43,7 +43,7 @@ pub use job::{
 };
 pub use job_page::JobPage;
 pub use page::Page;
-pub use pause::{PausedBackend, Switches};
+pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::Problem;
 pub use service::{

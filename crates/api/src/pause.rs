@@ -4,7 +4,6 @@ use crate::body::Presence;
 use crate::field::{BackendNames, Flag, Kind, Nullable, Optional, Reason};
 use crate::fields::{Fields, shown};
 use crate::schema::{PerTier, object, or_null, with_description};
-use crate::text::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,7 +16,6 @@ use tintype_storage::domain::backend_pauses::{BackendPause, BackendPauses};
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons};
 use tintype_storage::domain::tier::Tier;
 
-const PAUSE_FIELDS: [&str; 2] = ["reason", "paused_at"];
 static SWITCHES: [&str; 4] = ["project", "fast", "quality", "pro"];
 
 /// The pause switches.
@@ -35,18 +33,9 @@ pub struct Switches {
     /// The names of the paused backends. Absent if no backend is paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<String>,
-    /// Why and since when each of `backends` is paused, by name. Absent if no backend is paused.
+    /// Why each of `backends` is paused, by name, `null` without a reason. Only operators see it. Absent if no backend is paused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub backend_pauses: BTreeMap<String, PausedBackend>,
-}
-
-/// The pause of a backend.
-#[derive(Serialize, Deserialize, JsonSchema)]
-pub struct PausedBackend {
-    /// The reason, which only operators see. `null`: none was given.
-    pub reason: Option<String>,
-    /// When the pause began. `null`: an earlier version paused the backend and did not record the time.
-    pub paused_at: Option<Moment>,
+    pub backend_reasons: BTreeMap<String, Option<String>>,
 }
 
 impl Switches {
@@ -61,6 +50,8 @@ impl Switches {
                 .chain([of_project])
                 .collect()
         };
+        let backend_reason =
+            |(name, pause): (&String, &BackendPause)| (name.clone(), pause.reason.clone());
         Self {
             project: pause.project,
             tiers: Tier::ALL
@@ -68,17 +59,9 @@ impl Switches {
                 .into(),
             reasons: (pause.reasons != PauseReasons::default()).then(reasons),
             backends: backends.paused.keys().cloned().collect(),
-            backend_pauses: backends.paused.iter().map(paused_backend).collect(),
+            backend_reasons: backends.paused.iter().map(backend_reason).collect(),
         }
     }
-}
-
-fn paused_backend((name, pause): (&String, &BackendPause)) -> (String, PausedBackend) {
-    let pause = PausedBackend {
-        reason: pause.reason.clone(),
-        paused_at: pause.since.map(Moment::from),
-    };
-    (name.clone(), pause)
 }
 
 body!(PauseChange {
@@ -91,16 +74,15 @@ body!(PauseChange {
     backends: Optional<BackendNames>,
     /// The names of backends to resume.
     resume_backends: Optional<BackendNames>,
-    /// The reasons of backends in `backends`, as in responses: a response can be sent again. Other backends get `reason`. The times are
-    /// ignored.
-    backend_pauses: Optional<BackendReasons>,
+    /// The reasons of backends in `backends`, by name, before `reason`. Those of other backends are ignored.
+    backend_reasons: Optional<BackendReasons>,
     /// The reason that callers see, for all paused switches without a separate reason. Only operators see that of a backend, which the
     /// call must name.
     reason: Nullable<Reason>,
     /// Reasons of single switches.
     reasons: BySwitch<Nullable<Reason>, 4>,
-    /// `true`: the call only changes the reasons of existing pauses. It fails with `409` and changes nothing if something that it pauses is
-    /// not paused, for example because another operator has resumed it.
+    /// `true`: the call begins no pause. It fails with `409` and changes nothing if something that it pauses is not paused, for example
+    /// because another operator has resumed it.
     if_paused: Optional<Flag>,
 });
 
@@ -140,7 +122,7 @@ impl<P: Presence<Value: Default>, const N: usize> Presence for BySwitch<P, N> {
     }
 }
 
-/// The pauses of backends as in responses, by name. Contains the reasons.
+/// The reasons of backends, by name.
 struct BackendReasons;
 
 impl Kind for BackendReasons {
@@ -153,39 +135,17 @@ impl Kind for BackendReasons {
         };
         let mut reasons = BTreeMap::new();
         for backend in object.names() {
-            let path = format!("{name}.{}", shown(&backend));
-            let pause = object.raw(&backend);
-            let pause = pause.and_then(|it| Fields::parse(it.get().as_bytes()).ok());
-            let Some(mut pause) = pause else {
-                fields.fault(path, "must be an object with reason and paused_at");
-                continue;
-            };
-            let reason = Optional::<Reason>::take(&mut pause, "reason");
-            pause.raw("paused_at");
-            for fault in pause.finish(&PAUSE_FIELDS).err().unwrap_or_default() {
-                fields.fault(format!("{path}.{}", fault.field), fault.message);
+            if let Some(Some(reason)) = Nullable::<Reason>::take(&mut object, &backend) {
+                reasons.insert(backend, reason);
             }
-            reasons.insert(backend, reason.flatten());
         }
         for fault in object.finish(&[]).err().unwrap_or_default() {
-            fields.fault(format!("{name}.{}", fault.field), fault.message);
+            fields.fault(format!("{name}.{}", shown(&fault.field)), fault.message);
         }
         Some(reasons)
     }
 
     fn schema() -> Value {
-        let reason = Optional::<Reason>::schema(false);
-        let time = json!({"type": ["string", "null"]});
-        let members = vec![
-            (
-                PAUSE_FIELDS[0],
-                with_description(reason, "The reason. `null`: none."),
-            ),
-            (
-                PAUSE_FIELDS[1],
-                with_description(time, "As in responses. Ignored."),
-            ),
-        ];
-        json!({"type": "object", "additionalProperties": object(members, &[])})
+        json!({"type": "object", "additionalProperties": Nullable::<Reason>::schema(false)})
     }
 }

@@ -123,7 +123,7 @@ pub fn log_paused_backends(core: &Core) {
 /// longer has; during an upgrade of several nodes, another node may have them.
 ///
 /// # Errors
-/// `Invalid` if the configuration has no such backend; `Conflict` if the call may only change existing pauses, and one has ended.
+/// `Invalid` if the configuration has no such backend; `Conflict` if the call must begin no pause and would.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -138,7 +138,7 @@ pub async fn change(
     check_backends(&change, &before.backends, &defined)?;
     let is_possible = change.check_paused(&before.models, &before.backends);
     is_possible.map_err(|error| Error::conflict(error.to_string()))?;
-    let backends = change.apply_to_backends(&before.backends, unnamed, core.now());
+    let backends = change.apply_to_backends(&before.backends, unnamed);
     let after = Pauses {
         backends: match core.system.node() {
             None => backends.only(|name| defined.iter().any(|it| it == name)),
@@ -212,15 +212,6 @@ fn check_backends(
         }
     }
     let is_paused = |name: &String| change.backends.iter().flatten().any(|it| it == name);
-    for (name, _) in change.backend_pauses.iter().flatten() {
-        if !is_paused(name) {
-            let message = "is not in `backends`";
-            faults.push(FieldFault::new(
-                format!("backend_pauses.{}", shown(name)),
-                message,
-            ));
-        }
-    }
     for (at, name) in change.resume_backends.iter().flatten().enumerate() {
         if is_paused(name) {
             let message = "the same call pauses this backend";

@@ -4,7 +4,7 @@ use crate::cli::common::Common;
 use crate::cli::output::table;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use tintype_api::{PausedBackend, Switches};
+use tintype_api::Switches;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -78,7 +78,6 @@ fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
     body.into()
 }
 
-/// The times of pauses are known for backends only.
 fn describe(pause: Switches) -> String {
     let row = |switch: &str| {
         let is_on = match switch {
@@ -94,20 +93,16 @@ fn describe(pause: Switches) -> String {
         ]
     };
     let mut rows = SWITCHES.map(row).to_vec();
-    if pause.backend_pauses.is_empty() {
-        return table(&["WHAT", "STATE", "REASON"], rows);
-    }
-    rows.iter_mut().for_each(|it| it.push(String::new()));
-    let backend = |(name, it): (&String, &PausedBackend)| {
+    let backend = |name: &String| {
+        let reason = pause.backend_reasons.get(name).cloned().flatten();
         vec![
             format!("backend {name}"),
             "paused".to_owned(),
-            it.reason.clone().unwrap_or_default(),
-            it.paused_at.as_deref().unwrap_or_default().to_owned(),
+            reason.unwrap_or_default(),
         ]
     };
-    rows.extend(pause.backend_pauses.iter().map(backend));
-    table(&["WHAT", "STATE", "REASON", "SINCE"], rows)
+    rows.extend(pause.backends.iter().map(backend));
+    table(&["WHAT", "STATE", "REASON"], rows)
 }
 
 #[cfg(test)]

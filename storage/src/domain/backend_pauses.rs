@@ -2,7 +2,6 @@
 
 use super::pause::{Pause, PauseChange, UnnamedPauses};
 use super::tier::Tier;
-use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,8 +17,6 @@ pub struct BackendPauses {
 pub struct BackendPause {
     /// For operators.
     pub reason: Option<String>,
-    /// When the pause began. An earlier version did not record it.
-    pub since: Option<Timestamp>,
 }
 
 impl BackendPauses {
@@ -72,12 +69,11 @@ impl PauseChange {
     }
 
     /// Returns the changed pauses of backends. A call without a list of backends to pause keeps all pauses, because it may not know of
-    /// them. A pause that stays keeps its time, and its reason unless the call names another.
+    /// them. A pause that stays keeps its reason unless the call names another.
     pub fn apply_to_backends(
         &self,
         before: &BackendPauses,
         unnamed: UnnamedPauses,
-        now: Timestamp,
     ) -> BackendPauses {
         let mut paused = match (unnamed, &self.backends) {
             (UnnamedPauses::Resume, Some(_)) => BTreeMap::new(),
@@ -87,11 +83,8 @@ impl PauseChange {
             paused.remove(name);
         }
         for name in self.backends.iter().flatten() {
-            let mut pause = before.of(name).cloned().unwrap_or(BackendPause {
-                reason: None,
-                since: Some(now),
-            });
-            let own = self.backend_pauses.as_ref().and_then(|it| it.get(name));
+            let mut pause = before.of(name).cloned().unwrap_or_default();
+            let own = self.backend_reasons.as_ref().and_then(|it| it.get(name));
             if let Some(reason) = own.or(self.reason.as_ref()) {
                 pause.reason.clone_from(reason);
             }

@@ -102,13 +102,13 @@ pub struct PauseChange {
     pub backends: Option<Vec<String>>,
     /// The backends to resume, by name.
     pub resume_backends: Option<Vec<String>>,
-    /// The reasons of single backends that the call pauses.
-    pub backend_pauses: Option<BTreeMap<String, Option<String>>>,
+    /// The reasons of single backends. Only those that the call pauses count.
+    pub backend_reasons: Option<BTreeMap<String, Option<String>>>,
     /// The reason of everything that the call pauses without its own reason.
     pub reason: Option<Option<String>>,
     /// Of the project, then in the order of [`Tier::ALL`].
     pub reasons: [Option<Option<String>>; 4],
-    /// May the call only change pauses that exist?
+    /// Does the call fail if it would begin a pause?
     pub if_paused: Option<bool>,
 }
 

@@ -127,7 +127,7 @@ impl<R: BufRead> Reader<R> {
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();
                 self.fault(format!(
-                    "no record of the kind {kind} has such a key; if another version wrote the export, use that version"
+                    "no record of the kind {kind} has such a key; if another version wrote the export, this version cannot import it"
                 ))
             })?;
         let value = kind

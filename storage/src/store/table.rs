@@ -75,7 +75,8 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Sets the readers of earlier formats, oldest first.
+    /// Sets the readers of earlier formats, oldest first. Only a made-up table of the tests has such formats so far.
+    #[cfg(test)]
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
     }
@@ -429,7 +430,7 @@ pub trait AnyTable: Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordJsonError {
     #[error(
-        "its record is not a valid {kind}: {error}; if another version wrote the export, use that version"
+        "its record is not a valid {kind}: {error}; if another version wrote the export, this version cannot import it"
     )]
     Invalid {
         /// The table's name.

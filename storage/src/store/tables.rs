@@ -1,6 +1,5 @@
 //! All tables, one line each: key, record, prefix of the stored keys, name in exports.
 
-use super::codec::Earlier;
 use super::records::{
     DailyUsageKey, DueEntry, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
@@ -10,7 +9,7 @@ use crate::domain::adoption::Adoption;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
-use crate::domain::backend_pauses::{BackendPause, BackendPauses};
+use crate::domain::backend_pauses::BackendPauses;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
@@ -34,24 +33,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
-use std::collections::BTreeMap;
 use uuid::Uuid;
-
-/// The reasons by backend.
-const BACKEND_PAUSES_WITHOUT_TIMES: Earlier<BackendPauses> = &[(1, |bytes| {
-    let (reasons, rest) = postcard::take_from_bytes::<BTreeMap<String, Option<String>>>(bytes)?;
-    let pause = |(name, reason)| {
-        (
-            name,
-            BackendPause {
-                reason,
-                since: None,
-            },
-        )
-    };
-    let paused = reasons.into_iter().map(pause).collect();
-    Ok((BackendPauses { paused }, rest))
-})];
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($($how:expr)?))*;)+) => {
@@ -137,7 +119,7 @@ tables! {
     SHARED_SLOTS: () => SharedSlots = b"sshared slots" "shared_slots" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
     /// A record besides the pauses of models, so that an older version still reads those.
-    BACKEND_PAUSES: () => BackendPauses = b"sbackend pauses" "backend_pauses" .earlier(BACKEND_PAUSES_WITHOUT_TIMES);
+    BACKEND_PAUSES: () => BackendPauses = b"sbackend pauses" "backend_pauses";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Deliveries of earlier ends may have been deleted: verification distinguishes a deleted delivery from a lost one.
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
@@ -185,9 +167,7 @@ pub fn unknown_key(key: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, BACKEND_PAUSES, prefixes};
-    use crate::domain::backend_pauses::BackendPause;
-    use std::collections::BTreeMap;
+    use super::{ALL, prefixes};
 
     #[test]
     fn no_key_belongs_to_two_tables() {
@@ -196,25 +176,6 @@ mod tests {
             let holder = others.map(|it| it.1).find(|it| one.starts_with(it));
             assert_eq!(holder, None, "{}", one.escape_ascii());
         }
-    }
-
-    #[test]
-    fn pauses_of_backends_without_times_are_read() {
-        let reasons = BTreeMap::from([("gpu", Some("new driver")), ("tpu", None)]);
-        let earlier = postcard::to_extend(&reasons, vec![1]).unwrap();
-        let read = BACKEND_PAUSES.decode(&earlier).unwrap();
-        let since = None;
-        for (name, reason) in reasons {
-            let reason = reason.map(str::to_owned);
-            assert_eq!(read.of(name), Some(&BackendPause { reason, since }));
-        }
-        assert_eq!(BACKEND_PAUSES.encode(&read)[0], 2);
-        assert_eq!(
-            BACKEND_PAUSES
-                .decode(&BACKEND_PAUSES.encode(&read))
-                .unwrap(),
-            read
-        );
     }
 
     #[test]

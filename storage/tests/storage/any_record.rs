@@ -355,8 +355,7 @@ pub fn pauses() -> impl Strategy<Value = Pause> {
 }
 
 pub fn backend_pauses() -> impl Strategy<Value = BackendPauses> {
-    let pauses = (option::of(words()), option::of(moments()));
-    let pauses = pauses.prop_map(|(reason, since)| BackendPause { reason, since });
+    let pauses = option::of(words()).prop_map(|reason| BackendPause { reason });
     btree_map(words(), pauses, 0..4).prop_map(|paused| BackendPauses { paused })
 }
 

@@ -48,7 +48,7 @@ fn a_record_of_another_form_is_refused_with_advice() {
         let said = refused.err().expect("refused").to_string();
         assert!(said.starts_with("line 2 of the export: "), "{said}");
         assert!(said.contains(record.0), "{said}");
-        let advice = "; if another version wrote the export, use that version";
+        let advice = "; if another version wrote the export, this version cannot import it";
         assert!(said.ends_with(advice), "{said}");
     }
 }

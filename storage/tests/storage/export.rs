@@ -22,7 +22,7 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::webhook::{Encoding, RetiredSecret, SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
-use tintype_storage::store::tables::{BACKEND_PAUSES, DUE_DELIVERIES, LIVE_JOBS};
+use tintype_storage::store::tables::{DUE_DELIVERIES, LIVE_JOBS};
 use tintype_storage::store::{DueEntry, Generation, Mark, PersonRef, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -202,7 +202,7 @@ fn rich() -> Arc<dyn Engine> {
     let backends = backends.new_tree(&mut rich.runner).expect("one").current();
     let settings = [
         ("pause", encode(&pause)),
-        ("backend pauses", BACKEND_PAUSES.encode(&backends)),
+        ("backend pauses", encode(&backends)),
         ("operator sessions", encode(&Generation(7))),
         ("first key", encode(&Mark)),
         ("deliveries forgotten before", encode(&at(8))),

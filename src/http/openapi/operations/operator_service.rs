@@ -75,7 +75,7 @@ fn switches() -> Value {
         "tiers": {"fast": true, "quality": false, "pro": false},
         "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null},
         "backends": ["builtin"],
-        "backend_pauses": {"builtin": {"reason": "new driver", "paused_at": "2026-11-20T19:11:00.000Z"}},
+        "backend_reasons": {"builtin": "new driver"},
     })
 }
 
