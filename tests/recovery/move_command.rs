@@ -139,7 +139,14 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     let again = ["move", "--to", "elsewhere", "--objects", "local"];
     assert_marked_as_moved(&place, to, &again);
     assert!(!place.path("elsewhere").exists());
-    good(place.run(&["move", "--reopen"]));
+    let directory = place.data();
+    let directory = directory.to_str().expect("a path");
+    place
+        .run(&["move", "--reopen", "--data-dir", directory])
+        .assert_fault(&[&database.url(), "remove url in [storage]"]);
+    let reopened = good(place.run(&["move", "--reopen"]));
+    let named = format!("the database {}", database.url());
+    assert!(reopened.contains(&named), "{reopened}");
     place.serve().stop();
     equip(&mut back, &bucket);
     configure(&back, &peer);

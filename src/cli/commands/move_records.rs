@@ -30,8 +30,9 @@ const LOCAL: &str = "local";
 const PROBE_KEY: &str = "move-probe.txt";
 /// Images listed in an error.
 const MAX_LISTED: usize = 5;
-const MOVED_SOURCE: &str = "The source still contains its records and is marked as moved, so that no server starts on it. Where this service \
-     does not run any more, disable it: `systemctl disable tintype`.";
+const MARKED_SOURCE: &str = "The source still contains its records and is marked as moved, so that no server starts on it. Where this service \
+     does not run any more, stop and disable it: `systemctl disable --now tintype`.";
+const UNMARKED_SOURCE: &str = "The source still contains its records. Start no server on it: stop and disable it with `systemctl disable --now tintype`.";
 const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 #[derive(Args)]
@@ -70,7 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let source = arguments.settings.load_for_records()?;
     record_source::require_store(&source)?;
     let Some(to) = &arguments.to else {
-        return reopen(&source);
+        return reopen(&source, arguments.settings.data_dir.is_some());
     };
     let target = target_config(&arguments, to, &source)?;
     let moved = progress::run("checking source and target", async |say| {
@@ -84,16 +85,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Allows a server to use records that were moved elsewhere.
-fn reopen(source: &Config) -> anyhow::Result<ExitCode> {
+fn reopen(source: &Config, names_directory: bool) -> anyhow::Result<ExitCode> {
+    let place = match &source.storage.url {
+        Some(url) if names_directory => bail!(
+            "--data-dir names a directory, but the configuration names the database {url} as the place of the records; to use the records of \
+             the directory again, remove url in [storage] first, or set TINTYPE__STORAGE__URL to an empty text"
+        ),
+        Some(url) => format!("the database {url}"),
+        None => format!("the data directory {}", source.storage.data_dir.display()),
+    };
     require_records(source)?;
     let engine = engine::open_even_if_moved(source)?;
     let removed = move_mark::remove(source, &*engine);
     engine.close();
     let Some(text) = removed? else {
-        bail!("the records are not marked as moved; nothing is changed");
+        bail!("the records in {place} are not marked as moved; nothing is changed");
     };
     print(&format!(
-        "The records that were {text} can be used here again. A server that starts on them continues from the state at that time: it runs \
+        "The records in {place}, which were {text}, can be used again. A server that starts on them continues from the state at that time: it runs \
          the jobs that were queued and sends the webhooks that were pending. Start no server on the other copy.\n"
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -327,18 +336,22 @@ fn outcome_text(target: &Config, moved: &MoveOutcome) -> String {
         None => text += "images: not moved\n",
     }
     text += &data_dir_init::pending_work(&moved.loaded);
-    text + &format!("\n{}\n", instructions(target))
+    text + &format!("\n{}\n", instructions(target, moved.marked.is_ok()))
 }
 
 /// How to configure the server after the move, and what to do with the source.
-fn instructions(target: &Config) -> String {
+fn instructions(target: &Config, is_marked: bool) -> String {
+    let source = match is_marked {
+        true => MARKED_SOURCE,
+        false => UNMARKED_SOURCE,
+    };
     let objects = target.storage.objects.as_ref();
     let objects = objects.map(ToString::to_string).unwrap_or_default();
     match &target.storage.url {
         Some(url) => format!(
             "Set this on each node, then start the nodes:\n\n[storage]\nurl = \"{url}\"\nobjects = \"{objects}\"\n\n\
              Set these environment variables on each node: TINTYPE_SECRET as for this command, PGPASSWORD, and those of the bucket. A node \
-             keeps no records in its data directory, only the operator token. {MOVED_SOURCE}\n"
+             keeps no records in its data directory, only the operator token. {source}\n"
         ),
         None => {
             let secret = match target.cluster.secret {
@@ -349,7 +362,7 @@ fn instructions(target: &Config) -> String {
             };
             format!(
                 "Set this, then start the server:\n\n[storage]\nurl = \"\"\ndata_dir = \"{}\"\nobjects = \"{objects}\"\n\n\
-                 {secret}The server creates a new operator token in its data directory. {MOVED_SOURCE}\n",
+                 {secret}The server creates a new operator token in its data directory. {source}\n",
                 target.storage.data_dir.display()
             )
         }
