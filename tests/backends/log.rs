@@ -89,20 +89,17 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
     );
     let small = found.pop().unwrap();
     found.extend(lines("gemini", vec![Reply::Silence]));
+    let truncated = format!(
+        "the image generator returned a damaged image: PNG of {} bytes, truncated",
+        damaged.len()
+    );
     let expected = [
         (
             "broken",
             "it returned 404 Not Found, saying \"no such model\"",
             "broken",
         ),
-        (
-            "broken",
-            &format!(
-                "the image generator returned a damaged image: PNG of {} bytes, truncated",
-                damaged.len()
-            ),
-            "broken",
-        ),
+        ("broken", truncated.as_str(), "broken"),
         (
             "no_picture",
             "it returned text instead of an image",
