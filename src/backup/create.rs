@@ -76,8 +76,10 @@ impl UnreadableCopies {
         let unreadable = match error.downcast::<UnreadableCopy>() {
             Ok(unreadable) => unreadable,
             Err(other) => {
-                let listed = self.none().err();
-                return Err(listed.map_or_else(|| other, |it| it.context(format!("{other:#}"))));
+                return match self.none() {
+                    Ok(()) => Err(other),
+                    Err(listed) => Err(listed.context(format!("{other:#}"))),
+                };
             }
         };
         self.faults.insert(unreadable.to_string());

@@ -227,10 +227,6 @@ impl Breaker {
         self.memory.lock().state
     }
 
-    pub fn is_closed(&self) -> bool {
-        matches!(self.state(), BreakerState::Closed { .. })
-    }
-
     /// Would a run be admitted now? Does not change the state.
     pub fn admits(&self, at: Instant) -> bool {
         let memory = self.memory.lock();
