@@ -81,6 +81,11 @@ pub fn find(config: &Config, engine: &dyn Engine) -> Result<Option<String>, Engi
     read(config, engine).map_err(engine_error)
 }
 
+/// Has the data directory a mark, even if the configuration names a database?
+pub fn is_in_data_dir(config: &Config) -> bool {
+    config.storage.data_dir.join(FILE).exists()
+}
+
 fn engine_error(error: StoreError) -> EngineError {
     match error {
         StoreError::Engine(error) => error,

@@ -101,6 +101,12 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     }
     let again = ["move", "--to", &database.url(), "--objects", BUCKET];
     assert_marked_as_moved(&place, &database.url(), &again);
+    place.set("STORAGE__URL", &database.url());
+    place.set("STORAGE__OBJECTS", BUCKET);
+    let unmarked = place.run(&["move", "--reopen"]);
+    unmarked.assert_fault(&["not marked as moved", "remove url in [storage]"]);
+    place.set("STORAGE__URL", "");
+    place.set("STORAGE__OBJECTS", "");
     place
         .run(&["generate", "a fox"])
         .assert_fault(&["were moved to"]);
@@ -139,11 +145,6 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     let again = ["move", "--to", "elsewhere", "--objects", "local"];
     assert_marked_as_moved(&place, to, &again);
     assert!(!place.path("elsewhere").exists());
-    let directory = place.data();
-    let directory = directory.to_str().expect("a path");
-    place
-        .run(&["move", "--reopen", "--data-dir", directory])
-        .assert_fault(&[&database.url(), "remove url in [storage]"]);
     let reopened = good(place.run(&["move", "--reopen"]));
     let named = format!("the database {}", database.url());
     assert!(reopened.contains(&named), "{reopened}");

@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let source = arguments.settings.load_for_records()?;
     record_source::require_store(&source)?;
     let Some(to) = &arguments.to else {
-        return reopen(&source, arguments.settings.data_dir.is_some());
+        return reopen(&source);
     };
     let target = target_config(&arguments, to, &source)?;
     let moved = progress::run("checking source and target", async |say| {
@@ -85,25 +85,28 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Allows a server to use records that were moved elsewhere.
-fn reopen(source: &Config, names_directory: bool) -> anyhow::Result<ExitCode> {
-    let place = match &source.storage.url {
-        Some(url) if names_directory => bail!(
-            "--data-dir names a directory, but the configuration names the database {url} as the place of the records; to use the records of \
-             the directory again, remove url in [storage] first, or set TINTYPE__STORAGE__URL to an empty text"
-        ),
-        Some(url) => format!("the database {url}"),
-        None => format!("the data directory {}", source.storage.data_dir.display()),
-    };
+fn reopen(source: &Config) -> anyhow::Result<ExitCode> {
     require_records(source)?;
     let engine = engine::open_even_if_moved(source)?;
     let removed = move_mark::remove(source, &*engine);
     engine.close();
+    let data_dir = source.storage.data_dir.display();
+    let place = match &source.storage.url {
+        Some(url) => format!("the database {url}"),
+        None => format!("the data directory {data_dir}"),
+    };
     let Some(text) = removed? else {
-        bail!("the records in {place} are not marked as moved; nothing is changed");
+        let advice = match &source.storage.url {
+            Some(_) if move_mark::is_in_data_dir(source) => format!(
+                ". Those in the data directory {data_dir} are: to use them again, remove url in [storage] first"
+            ),
+            _ => String::new(),
+        };
+        bail!("the records in {place} are not marked as moved; nothing is changed{advice}");
     };
     print(&format!(
-        "The records in {place}, which were {text}, can be used again. A server that starts on them continues from the state at that time: it runs \
-         the jobs that were queued and sends the webhooks that were pending. Start no server on the other copy.\n"
+        "The records in {place}, which were {text}, can be used again. A server that starts on them continues from the state at that time: \
+         it runs the jobs that were queued and sends the webhooks that were pending. Start no server on the other copy.\n"
     ))?;
     Ok(ExitCode::SUCCESS)
 }
