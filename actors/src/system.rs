@@ -160,10 +160,14 @@ impl System {
         self.dispatch.pool.has_backend_in_service(tier)
     }
 
-    /// Does no backend serve the tier before a cool-down or a pause ends? Another node may reach a backend that this one does not, so
-    /// this is false while another node runs jobs of the tier.
+    /// Does no backend serve the tier before a cool-down or a pause ends, as far as this node knows?
     pub fn is_out_of_service(&self, tier: Tier) -> bool {
-        self.dispatch.pool.is_out_of_service(tier) && !self.queue().runs_elsewhere(tier)
+        self.dispatch.pool.is_out_of_service(tier)
+    }
+
+    /// Has another node begun jobs of the tier that have not ended? It may reach a backend that this node does not.
+    pub fn runs_elsewhere(&self, tier: Tier) -> bool {
+        self.queue().runs_elsewhere(tier)
     }
 
     /// The time until the next probe of a backend of the tier; `None` if no probe is scheduled.

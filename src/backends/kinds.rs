@@ -144,9 +144,15 @@ pub fn shortfall(
         ));
     }
     if let Some(max) = max_pixels(backend, model) {
-        let sold = sold(resolutions, |it| is_larger(tier, it, max))?;
+        // A tier cannot sell less than 1K.
+        let is_enlarged = |it| it > Resolution::K1 && is_larger(tier, it, max);
+        let sold = sold(resolutions, is_enlarged)?;
+        let how = match backend.kind {
+            BackendKind::ComfyUi { .. } => "unless its workflow uses `{{final_width}}`, ",
+            _ => "",
+        };
         return Some(format!(
-            "it generates at most {max} pixels (`max_pixels`), but the tier sells {sold}: Tintype enlarges those images. To sell only \
+            "it generates at most {max} pixels (`max_pixels`), but the tier sells {sold}: {how}Tintype enlarges those images. To sell only \
              what it generates, set `resolutions` of the tier"
         ));
     }
@@ -162,10 +168,11 @@ pub fn shortfall(
     ))
 }
 
-/// The pixels that Tintype requests at most from the backend, with this model. It enlarges smaller images.
+/// The pixels that Tintype requests at most from the backend, with this model. It enlarges smaller images; `None` if the server does.
 fn max_pixels(backend: &Backend, model: Option<&str>) -> Option<u64> {
     match &backend.kind {
         BackendKind::OpenAi { dialect, .. } => openai::max_pixels(model, dialect),
+        BackendKind::SdApi { settings, .. } if settings.upscaler.is_some() => None,
         BackendKind::SdApi { settings, .. } => Some(settings.max_pixels),
         BackendKind::ComfyUi { settings, .. } => Some(settings.max_pixels),
         BackendKind::Procedural | BackendKind::Gemini { .. } => None,
@@ -253,7 +260,11 @@ mod tests {
             ("openai", Some("4194304"), "sells 4K:"),
             ("sdapi", None, "sells 2K and 4K:"),
             ("comfyui", None, "sells 2K and 4K:"),
-            ("comfyui", Some("262144"), "sells 1K and 2K and 4K:"),
+            (
+                "comfyui",
+                Some("262144"),
+                "sells 2K and 4K: unless its workflow",
+            ),
         ] {
             let warning = sells(kind, "Qwen/Qwen-Image", limit, &all);
             assert!(warning.contains(enlarged), "{kind} {limit:?}: {warning}");

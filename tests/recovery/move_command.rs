@@ -104,7 +104,7 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     place.set("STORAGE__URL", &database.url());
     place.set("STORAGE__OBJECTS", BUCKET);
     let unmarked = place.run(&["move", "--reopen"]);
-    unmarked.assert_fault(&["not marked as moved", "remove url in [storage]"]);
+    unmarked.assert_fault(&["not marked as moved", "restore the former url"]);
     place.set("STORAGE__URL", "");
     place.set("STORAGE__OBJECTS", "");
     place

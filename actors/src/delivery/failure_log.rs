@@ -2,23 +2,31 @@
 //! receiver, and the deliveries of customers that have used all attempts.
 
 use super::context::DeliveryContext;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryKind, DeliveryState, FailReason,
 };
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::tables::OPERATOR_EVENTS;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// Between two lines about customers' deliveries. The failure of one receiver may end thousands of them.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Between two lines about deliveries of the same account. The failure of one receiver may end thousands of them.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// Accounts that have their own interval. When more fail at once, all of them are forgotten.
+const MAX_ACCOUNTS: usize = 10_000;
 
 #[derive(Default)]
 pub(super) struct FailureLog {
-    /// When the last line about a customer's delivery was logged.
-    logged_at: Option<Instant>,
-    /// Customers' deliveries that have failed since, and have no line.
+    /// Of accounts whose deliveries have failed.
+    lines: HashMap<AccountId, LastLine>,
+}
+
+struct LastLine {
+    at: Instant,
+    /// Deliveries that have failed since, and have no line.
     suppressed: u64,
 }
 
@@ -32,21 +40,31 @@ impl FailureLog {
         if delivery.kind == DeliveryKind::Operator {
             spawn_local(log_event(context, delivery.clone()));
         } else if delivery.state.reason() == Some(FailReason::AttemptsExhausted)
-            && let Some(suppressed) = self.admit(Instant::now())
+            && let Some(suppressed) = self.admit(delivery.account, Instant::now())
         {
             spawn_local(log_exhausted(context, delivery.clone(), suppressed));
         }
     }
 
-    /// Admits one line per interval, with the number of lines suppressed since the one before.
-    fn admit(&mut self, now: Instant) -> Option<u64> {
-        let is_recent = |it: Instant| now.saturating_duration_since(it) < INTERVAL;
-        if self.logged_at.is_some_and(is_recent) {
-            self.suppressed += 1;
-            return None;
+    /// Admits one line per account and interval, with the number of lines suppressed since the one before.
+    fn admit(&mut self, account: AccountId, now: Instant) -> Option<u64> {
+        let suppressed = match self.lines.get_mut(&account) {
+            Some(last) if now.saturating_duration_since(last.at) < INTERVAL => {
+                last.suppressed += 1;
+                return None;
+            }
+            Some(last) => last.suppressed,
+            None => 0,
+        };
+        if self.lines.len() >= MAX_ACCOUNTS {
+            self.lines.clear();
         }
-        self.logged_at = Some(now);
-        Some(std::mem::take(&mut self.suppressed))
+        let line = LastLine {
+            at: now,
+            suppressed: 0,
+        };
+        self.lines.insert(account, line);
+        Some(suppressed)
     }
 }
 
@@ -112,16 +130,19 @@ fn origin(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
 
     #[test]
-    fn one_line_per_interval_has_the_number_of_those_before_it() {
+    fn one_line_per_account_and_interval_has_the_number_of_those_before_it() {
         let (mut log, start) = (FailureLog::default(), Instant::now());
-        let mut lines = |millis| log.admit(start + Duration::from_millis(millis));
-        let admitted = [0, 1, 999, 1_000, 1_001, 5_000, 6_000].map(&mut lines);
+        let [one, other] = [1, 2].map(|it| AccountId(Uuid::from_u128(it)));
+        let mut lines = |account, seconds| log.admit(account, start + Duration::from_secs(seconds));
+        let admitted = [0, 1, 59, 60, 61, 300, 360].map(|it| lines(one, it));
         assert_eq!(
             admitted,
             [Some(0), None, None, Some(2), None, Some(1), Some(0)]
         );
+        assert_eq!([lines(other, 361), lines(one, 361)], [Some(0), None]);
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn reopen(source: &Config) -> anyhow::Result<ExitCode> {
     let Some(text) = removed? else {
         let advice = match &source.storage.url {
             Some(_) if move_mark::is_in_data_dir(source) => format!(
-                ". Those in the data directory {data_dir} are: to use them again, remove url in [storage] first"
+                ". Those in the data directory {data_dir} are: to use them again, restore the former url and objects in [storage] first"
             ),
             _ => String::new(),
         };

@@ -16,11 +16,14 @@ use tokio::time::sleep;
 const POLL: Duration = Duration::from_secs(1);
 /// A job is canceled if it is in this many checks in a row. Until then another node, which may reach a backend, can start the job.
 const CHECKS: u32 = 2;
+/// While another node runs jobs of the model, which may wait for a backend themselves, or while another request, such as a long poll,
+/// waits for the job.
+const SHARED_CHECKS: u32 = 30;
 /// When to come back if no probe is scheduled: one is running, or all backends are paused.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// Waits until the model is out of service, then cancels the job if it is queued and no other caller waits for it. A job that has
-/// begun meanwhile continues, because the account decides. Never returns: the caller waits for the end of the job.
+/// Waits until the model is out of service, then cancels the job if it is queued. A job that has begun meanwhile continues,
+/// because the account decides. Never returns: the caller waits for the end of the job.
 pub async fn cancel_when_unserved(
     jobs: &Data<JobService>,
     tier: Tier,
@@ -29,13 +32,18 @@ pub async fn cancel_when_unserved(
 ) -> Infallible {
     let system = &jobs.core.system;
     let mut failed_checks = 0;
-    while failed_checks < CHECKS {
+    loop {
         sleep(POLL).await;
-        // One watcher is this caller. Another one, such as a long poll, may want to wait longer.
-        failed_checks = match system.is_out_of_service(tier) && system.watchers(job) <= 1 {
+        failed_checks = match system.is_out_of_service(tier) {
             true => failed_checks + 1,
             false => 0,
         };
+        // One watcher is this caller.
+        let is_shared = system.runs_elsewhere(tier) || system.watchers(job) > 1;
+        let checks = if is_shared { SHARED_CHECKS } else { CHECKS };
+        if failed_checks >= checks {
+            break;
+        }
     }
     // A separate task, because the end of the job ends this wait before the input images are deleted.
     spawn(cancel(jobs.clone(), account, job));
