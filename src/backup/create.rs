@@ -76,7 +76,7 @@ impl UnreadableCopies {
         let unreadable = match error.downcast::<UnreadableCopy>() {
             Ok(unreadable) => unreadable,
             Err(other) => {
-                return match self.none() {
+                return match self.finish() {
                     Ok(()) => Err(other),
                     Err(listed) => Err(listed.context(format!("{other:#}"))),
                 };
@@ -85,13 +85,15 @@ impl UnreadableCopies {
         self.faults.insert(unreadable.to_string());
         match self.faults.len() < MAX_UNREADABLE {
             true => Ok(()),
-            false => self.none(),
+            false => self.finish(),
         }
     }
 
+    /// Ends the collection.
+    ///
     /// # Errors
     /// There are such copies.
-    fn none(&mut self) -> anyhow::Result<()> {
+    fn finish(&mut self) -> anyhow::Result<()> {
         let faults = mem::take(&mut self.faults);
         let place = self.place.clone();
         match faults.is_empty() {
@@ -219,7 +221,7 @@ async fn copy_objects(
         lines.write_all(b"\n")?;
     }
     drop(copied);
-    unreadable.none()?;
+    unreadable.finish()?;
     lines.flush()?;
     totals.list = repository.put_file(id, "pictures.jsonl", &list).await?;
     Ok((Some(totals), references.record_count()))

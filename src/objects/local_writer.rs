@@ -207,7 +207,7 @@ impl Writing {
     }
 
     fn write_group(&self, requests: Vec<WriteRequest>) {
-        let mut written: Vec<(FileSystem, Vec<_>)> = Vec::new();
+        let mut written: Vec<Synced> = Vec::new();
         // The index in `written` for the first part of each key.
         let mut opened: Vec<(String, Option<usize>)> = Vec::new();
         for request in requests {
@@ -215,14 +215,8 @@ impl Writing {
             let known = opened.iter().find(|it| it.0 == directory).map(|it| it.1);
             let at = known.unwrap_or_else(|| {
                 // Before the write: a descriptor that was opened later may miss its loss.
-                let at = self.file_system_of(&directory).map(|opened| {
-                    let device = opened.device;
-                    let known = written.iter().position(|it| it.0.device == device);
-                    known.unwrap_or_else(|| {
-                        written.push((opened, Vec::new()));
-                        written.len() - 1
-                    })
-                });
+                let at = self.file_system_of(&directory);
+                let at = at.map(|it| index_of(it, &mut written));
                 opened.push((directory, at));
                 at
             });
@@ -271,6 +265,18 @@ impl Writing {
         }
         write(&self.unsynced, location, bytes)
     }
+}
+
+/// A file system, and the callers whose writes its `syncfs` makes durable.
+type Synced = (FileSystem, Vec<oneshot::Sender<object_store::Result<()>>>);
+
+/// The index of the file system, which is added unless it is open already.
+fn index_of(opened: FileSystem, written: &mut Vec<Synced>) -> usize {
+    let known = written.iter().position(|it| it.0.device == opened.device);
+    known.unwrap_or_else(|| {
+        written.push((opened, Vec::new()));
+        written.len() - 1
+    })
 }
 
 /// The first part of a key.

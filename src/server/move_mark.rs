@@ -10,7 +10,6 @@ use std::io;
 use std::path::Path;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
-use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::MOVED;
 
 /// In the data directory.
@@ -34,8 +33,8 @@ pub fn set(config: &Config, engine: &dyn Engine, destination: &str) -> Result<()
 ///
 /// # Errors
 /// The data directory cannot be written, or the engine fails.
-pub fn remove(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreError> {
-    let found = read(config, engine)?;
+pub fn remove(config: &Config, engine: &dyn Engine) -> Result<Option<String>, EngineError> {
+    let found = find(config, engine)?;
     if found.is_some() {
         match config.storage.url {
             Some(_) => commit_and_wait(engine, vec![MOVED.delete(&())])?,
@@ -52,10 +51,7 @@ pub fn remove(config: &Config, engine: &dyn Engine) -> Result<Option<String>, St
 /// # Errors
 /// The records have the mark, or it cannot be read.
 pub fn refuse(config: &Config, engine: &dyn Engine) -> Result<(), EngineError> {
-    match find(config, engine)? {
-        Some(text) => Err(refusal(config, &text)),
-        None => Ok(()),
-    }
+    refuse_if_marked(config, find(config, engine)?)
 }
 
 /// As [`refuse`], for a data directory that is not locked yet: opening a large one for each start that a supervisor repeats would take
@@ -67,10 +63,7 @@ pub fn refuse_data_dir(config: &Config) -> Result<(), EngineError> {
     if config.storage.url.is_some() {
         return Ok(());
     }
-    match read_file(config)? {
-        Some(text) => Err(refusal(config, &text)),
-        None => Ok(()),
-    }
+    refuse_if_marked(config, read_file(config)?)
 }
 
 /// Where and when the records were moved, as a part of a sentence. `None`: there is no mark.
@@ -78,7 +71,12 @@ pub fn refuse_data_dir(config: &Config) -> Result<(), EngineError> {
 /// # Errors
 /// The mark cannot be read.
 pub fn find(config: &Config, engine: &dyn Engine) -> Result<Option<String>, EngineError> {
-    read(config, engine).map_err(engine_error)
+    if config.storage.url.is_none() {
+        return read_file(config);
+    }
+    let found = engine.get(&MOVED.key(&())).wait()?;
+    let text = found.map(|it| MOVED.decode(&it)).transpose();
+    text.map_err(|error| EngineError::Failed(error.to_string()))
 }
 
 /// Has the data directory a mark, even if the configuration names a database?
@@ -86,33 +84,19 @@ pub fn is_in_data_dir(config: &Config) -> bool {
     config.storage.data_dir.join(FILE).exists()
 }
 
-fn engine_error(error: StoreError) -> EngineError {
-    match error {
-        StoreError::Engine(error) => error,
-        other => EngineError::Failed(other.to_string()),
-    }
-}
-
-fn refusal(config: &Config, text: &str) -> EngineError {
+fn refuse_if_marked(config: &Config, found: Option<String>) -> Result<(), EngineError> {
+    let Some(text) = found else { return Ok(()) };
     let reason = format!(
         "its records were {text}; start the service there. A service that started here would charge and run jobs a second time. If the \
          other copy is given up and no service uses it, run `tintype move --reopen` to use the records here again"
     );
-    match &config.storage.url {
+    Err(match &config.storage.url {
         Some(url) => EngineError::Database {
             url: url.to_string(),
             reason,
         },
         None => directory_error(config, reason),
-    }
-}
-
-fn read(config: &Config, engine: &dyn Engine) -> Result<Option<String>, StoreError> {
-    if config.storage.url.is_some() {
-        let found = engine.get(&MOVED.key(&())).wait()?;
-        return found.map(|it| MOVED.decode(&it)).transpose();
-    }
-    Ok(read_file(config)?)
+    })
 }
 
 fn read_file(config: &Config) -> Result<Option<String>, EngineError> {

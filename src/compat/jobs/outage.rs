@@ -34,10 +34,11 @@ pub async fn cancel_when_unserved(
     let mut failed_checks = 0;
     loop {
         sleep(POLL).await;
-        failed_checks = match system.is_out_of_service(tier) {
-            true => failed_checks + 1,
-            false => 0,
-        };
+        if !system.is_out_of_service(tier) {
+            failed_checks = 0;
+            continue;
+        }
+        failed_checks += 1;
         // One watcher is this caller.
         let is_shared = system.runs_elsewhere(tier) || system.watchers(job) > 1;
         let checks = if is_shared { SHARED_CHECKS } else { CHECKS };
